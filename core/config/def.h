@@ -1,0 +1,80 @@
+/*
+ * def.h - config definitions: one row a setting, for the worker, connectors, converters and plugins.
+ * Parsing, checks, REST answers (ConfigInfos) and docs come from the rows. After Java's ConfigDef.
+ *
+ * Threads:   rows are read-only once made.
+ * Errors:    texts are Java's (reference worker-config 1, connector-config 3).
+ * Tests:     spec/unit/config_spec.lua
+ */
+#ifndef LC_CONFIG_DEF_H
+#define LC_CONFIG_DEF_H
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/props.h"
+#include "base/strv.h"
+
+typedef enum {
+        LC_CFG_BOOLEAN, LC_CFG_STRING, LC_CFG_INT, LC_CFG_SHORT, LC_CFG_LONG, LC_CFG_DOUBLE,
+        LC_CFG_LIST, LC_CFG_CLASS, LC_CFG_PASSWORD
+} lc_config_type_t;
+typedef enum { LC_HIGH, LC_MEDIUM, LC_LOW } lc_importance_t;
+typedef enum { LC_WIDTH_NONE, LC_WIDTH_SHORT, LC_WIDTH_MEDIUM, LC_WIDTH_LONG } lc_width_t;
+
+typedef struct lc_config_row lc_config_row_t;
+struct lc_config_row {
+        const char *name;
+        lc_config_type_t type;
+        bool required;            /* no default */
+        const char *def;          /* default as text, NULL: null */
+        lc_importance_t importance;
+        const char *group;        /* NULL: none */
+        int order;                /* order_in_group; -1 without a group */
+        lc_width_t width;
+        const char *display;      /* NULL: the name */
+        const char *doc;
+        /* Append the reason ("Value must be at least 1") when `value` (parsed text, NULL = null) is not
+         * allowed. Returns true when it is fine. NULL: anything of the type. */
+        bool (*check)(const lc_config_row_t *row, const char *value, lc_buf_t *reason);
+        double min, max;          /* for check = lc_check_range */
+        const char *const *one_of;/* for check = lc_check_one_of(_ci); ends with NULL */
+        void *arg;                /* for other checks and script/ */
+};
+bool lc_check_range(const lc_config_row_t *row, const char *value, lc_buf_t *reason);
+bool lc_check_at_least(const lc_config_row_t *row, const char *value, lc_buf_t *reason);
+bool lc_check_one_of(const lc_config_row_t *row, const char *value, lc_buf_t *reason);
+bool lc_check_one_of_ci(const lc_config_row_t *row, const char *value, lc_buf_t *reason);
+bool lc_check_non_empty(const lc_config_row_t *row, const char *value, lc_buf_t *reason);
+
+const char *lc_config_type_name(lc_config_type_t t); /* "STRING" */
+
+/* One row's value from its text (NULL = absent: the default applies). On success *out is the value's
+ * canonical text, malloc'ed, or NULL for null. On failure the messages are added to `errors` (a bad
+ * type may add two, as Java does). */
+int lc_config_parse(const lc_config_row_t *row, const char *full_name, const lc_props_t *props,
+                    char **out, lc_strv_t *errors);
+
+/* Answer of validation (ConfigInfos), owned by the caller. */
+typedef struct lc_config_value {
+        const lc_config_row_t *row; /* NULL: unknown key */
+        char *name;                 /* full name, prefix included */
+        char *group, *display;      /* NULL: the row's (embedded blocks have their own) */
+        char *def;                  /* NULL: the row's */
+        int order;                  /* INT_MIN: the row's */
+        char *value;                /* text, NULL null; PASSWORD already "[hidden]" */
+        lc_strv_t errors, recommended;
+        bool visible;
+} lc_config_value_t;
+typedef struct lc_config_infos {
+        char *name;
+        int error_count;
+        lc_strv_t groups;
+        lc_config_value_t *values;
+        size_t n, cap;
+} lc_config_infos_t;
+lc_config_infos_t *lc_config_infos_new(const char *name);
+lc_config_value_t *lc_config_infos_add(lc_config_infos_t *infos, const lc_config_row_t *row, const char *name);
+void lc_config_infos_free(lc_config_infos_t *infos);
+/* "Connector configuration is invalid and contains the following N error(s):..." or NULL when none. */
+char *lc_config_infos_rejection(const lc_config_infos_t *infos);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * producer.h - librdkafka producer for one task or store: batches of records in, delivery reports out.
+ *
+ * Threads:   one owner thread for send and poll; librdkafka's own threads stay hidden.
+ * Ownership: a record given to send (state LC_REC_SUBMITTED) and its batch live until its report came
+ *            through poll or destroy: send takes a batch reference a record, the report callback's caller
+ *            (the runtime's tracker) drops it. No copies are made of key_bytes and value_bytes.
+ * Errors:    by kind; a fatal producer (fenced) reports LC_FENCED on every later call.
+ * Source:    DESIGN 3 and 8, reference librdkafka 5.   Tests: spec/unit/producer_spec.lua (mock cluster)
+ */
+#ifndef LC_KAFKA_PRODUCER_H
+#define LC_KAFKA_PRODUCER_H
+#include "base/props.h"
+#include "base/waker.h"
+#include "data/record.h"
+
+typedef struct lc_producer lc_producer_t;
+/* err NULL: delivered. Called from lc_producer_poll/destroy on the owner's thread. */
+typedef void lc_delivery_fn(void *arg, lc_record_t *record, const lc_err_t *err);
+
+/* conf: librdkafka names (config/client_config.h). `waker` is woken when reports wait; may be NULL. */
+lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_delivery_fn *on_report,
+                               void *arg, lc_err_t *err);
+/* Hand records[0..n) to librdkafka in order: runs of one topic without own timestamp or headers by
+ * rd_kafka_produce_batch, else producev. Returns how many were taken. Fewer than n with err unset: the
+ * queue is full, poll and come again from there. Fewer with err set: records[taken] was refused
+ * (LC_DATA: too large, ...; LC_RETRIABLE; LC_FATAL). Records with state LC_REC_DROPPED are skipped. */
+uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc_err_t *err);
+/* Serve reports for up to ms. Returns their number. */
+int lc_producer_poll(lc_producer_t *p, int ms);
+size_t lc_producer_outstanding(const lc_producer_t *p); /* sent, report not yet served */
+/* Partition count of a topic, asking the cluster up to ms; 0 if it does not exist, -1 with err. */
+int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc_err_t *err);
+struct rd_kafka_s *lc_producer_handle(lc_producer_t *p);
+/* Wait up to flush_ms for reports, purge the rest (they are reported with an error), free. */
+void lc_producer_destroy(lc_producer_t *p, int flush_ms);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * rest.h - the REST API over libmicrohttpd: routes in a table, JSON in and out, no decisions.
+ *
+ * Threads:   libmicrohttpd's (epoll, one or few): a request is parsed, handed to the herder, its connection
+ *            suspended and resumed with the answer; never a thread a connection. Every suspended request has
+ *            a deadline (90 s; health 10 s); lc_rest_stop answers all before the daemon ends.
+ * Source:    reference rest.md, golden/rest.   Tests: spec/unit/rest_spec.lua, spec/golden/rest_spec.lua
+ */
+#ifndef LC_REST_REST_H
+#define LC_REST_REST_H
+#include "config/worker_config.h"
+#include "herder/herder.h"
+
+typedef struct lc_rest lc_rest_t;
+/* Binds the first http listener; the port is open but answers 404 (empty context) until lc_rest_serve().
+ * Port taken or unsupported scheme: LC_FATAL naming the listener. */
+lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err);
+int lc_rest_port(const lc_rest_t *r); /* bound port */
+void lc_rest_serve(lc_rest_t *r, lc_herder_t *h);
+void lc_rest_stop(lc_rest_t *r); /* frees */
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * worker.h - runs connectors and tasks for a herder: task threads, the pool for connector code, statuses.
+ *
+ * Threads:   functions from the herder's thread. `done` callbacks come on pool threads and only push
+ *            events. One thread a task; lc_worker_run() and connector code on a small pool, one call at a
+ *            time per connector, abandoned past task.shutdown.graceful.timeout.ms and replaced.
+ * Ownership: configs are copied.
+ * Source:    reference worker-tasks.md, connector-config 5.   Tests: spec/unit/worker_spec.lua, spec/kafka
+ */
+#ifndef LC_RUNTIME_WORKER_H
+#define LC_RUNTIME_WORKER_H
+#include "config/plugin.h"
+#include "config/worker_config.h"
+#include "kafka/group.h"
+#include "storage/config_store.h"
+#include "storage/offset_store.h"
+#include "storage/status_store.h"
+
+typedef struct lc_worker lc_worker_t;
+typedef struct lc_worker_deps {
+        const lc_worker_config_t *config;
+        const lc_plugins_t *plugins;
+        lc_offset_store_t *offsets;
+        lc_status_store_t *statuses;
+        const char *worker_id;
+        void (*reconfigure)(void *arg, const char *connector); /* a connector asks for new task configs */
+        void *arg;
+} lc_worker_deps_t;
+lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err);
+void lc_worker_free(lc_worker_t *w); /* stops what still runs */
+void lc_worker_set_generation(lc_worker_t *w, int32_t generation); /* for statuses */
+/* Run fn(arg) on the pool: validation and other user code of the herder. */
+void lc_worker_run(lc_worker_t *w, void (*fn)(void *arg), void *arg);
+
+typedef void lc_worker_done_fn(void *arg, const char *connector, const lc_err_t *err);
+/* config: raw. Status RUNNING/PAUSED/STOPPED or FAILED is written by the worker. done may be NULL. */
+void lc_worker_start_connector(lc_worker_t *w, const char *name, const lc_props_t *config,
+                               lc_target_state_t target, lc_worker_done_fn *done, void *arg);
+void lc_worker_stop_connector(lc_worker_t *w, const char *name); /* UNASSIGNED; waits at most 5 s */
+void lc_worker_connector_target(lc_worker_t *w, const char *name, lc_target_state_t target,
+                                lc_worker_done_fn *done, void *arg);
+bool lc_worker_has_connector(const lc_worker_t *w, const char *name);
+bool lc_worker_connector_started(const lc_worker_t *w, const char *name); /* STARTED and not FAILED */
+
+typedef void lc_task_configs_fn(void *arg, const char *connector, lc_props_t **configs, int n,
+                                const lc_err_t *err); /* configs are the callee's */
+/* taskConfigs(tasks.max), checked against tasks.max.enforce, task.class and topics added, variables
+ * written back raw (reverseTransform). config: raw. */
+void lc_worker_task_configs(lc_worker_t *w, const char *name, const lc_props_t *config,
+                            lc_task_configs_fn *done, void *arg);
+
+/* Start one task's thread. A failure before the thread exists is written as FAILED and returned. */
+int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_props_t *connector_config,
+                         int task_count, const lc_props_t *task_config, lc_target_state_t target, lc_err_t *err);
+/* Stop all of `ids` (task >= 0) together: offsets committed, UNASSIGNED written; waits at most
+ * task.shutdown.graceful.timeout.ms in all, then abandons. */
+void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids);
+void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_state_t target);
+void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1) and tasks it has */
+
+#endif

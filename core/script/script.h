@@ -1,0 +1,82 @@
+/*
+ * script.h - everything Lua: plugin discovery, one state per connector, task or converter instance, and
+ * the calls into it. No lua_* function is called outside this room.
+ *
+ * Threads:   a script belongs to one caller at a time (a task's thread; the connector pool). States share
+ *            nothing but bytecode compiled once per plugin at the scan.
+ * Ownership: see each function. A batch from poll is the caller's reference.
+ * Errors:    what a script raises: connect.retriable/data_error/fatal by kind; anything else LC_FATAL with
+ *            the Lua traceback in err->detail.
+ * Source:    DESIGN 3 to 6, docs/authoring.md.   Tests: spec/unit/script_spec.lua, plugins_spec.lua
+ */
+#ifndef LC_SCRIPT_SCRIPT_H
+#define LC_SCRIPT_SCRIPT_H
+#include "base/strv.h"
+#include "base/waker.h"
+#include "config/plugin.h"
+#include "data/record.h"
+#include "kafka/consumer.h"
+
+/* Standard plugins under `home` (the folder that holds lua/ and connectors/), then every entry NAME.lua or
+ * NAME/init.lua of each folder of plugin.path. Never fails for a broken plugin: it is listed with its
+ * error. A .jar is skipped with one warning, a missing folder with another. C converters are included. */
+lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc_err_t *err);
+void lc_plugins_free(lc_plugins_t *set);
+/* $LUACONNECT_HOME, else beside the program (source tree or build/..), else the install prefix's
+ * share/luaconnect. malloc'ed, NULL with err if none has lua/connect. */
+char *lc_home_find(lc_err_t *err);
+
+/* What a script may reach of the worker. Functions run on the script's thread; NULL = not for this role. */
+typedef struct lc_script_host {
+        void *arg;
+        const char *connector;
+        int task;                     /* -1: the connector */
+        lc_waker_t *stop;             /* woken: every wait of the script ends */
+        const volatile int *stopping; /* nonzero: ctx:stopping() */
+        /* ctx.offsets: 1 and JSON appended, 0 none, -1 */
+        int (*offset_get)(void *arg, const char *partition_json, lc_buf_t *out, lc_err_t *err);
+        void (*reconfigure)(void *arg);                  /* ctx:reconfigure() */
+        void (*raise)(void *arg, const lc_err_t *err);   /* ctx:raise() of a connector */
+        int (*pause)(void *arg, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
+        int (*resume)(void *arg, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
+        void (*seek)(void *arg, const lc_topic_partition_t *tp);
+        void (*timeout)(void *arg, int64_t ms);
+        void (*request_commit)(void *arg);
+        size_t (*assignment)(void *arg, const lc_topic_partition_t **tps); /* borrowed */
+        int64_t max_request_size;     /* bytes; sources: the producer's max.request.size */
+} lc_script_host_t;
+
+typedef enum { LC_SCRIPT_CONNECTOR, LC_SCRIPT_SOURCE_TASK, LC_SCRIPT_SINK_TASK } lc_script_role_t;
+typedef struct lc_script lc_script_t;
+
+/* host is borrowed and must outlive the script. */
+lc_script_t *lc_script_new(const lc_plugin_t *plugin, lc_script_role_t role, const lc_script_host_t *host,
+                           lc_err_t *err);
+void lc_script_free(lc_script_t *s); /* NULL is fine; batches that views still hold are released */
+size_t lc_script_memory(const lc_script_t *s); /* bytes of the Lua heap */
+
+/* Every role. config: resolved; parsed by the plugin's rows before Lua sees it (ctx.config). stop is also
+ * called after a failed start, once. */
+int lc_script_start(lc_script_t *s, const lc_props_t *config, lc_err_t *err);
+int lc_script_stop(lc_script_t *s, lc_err_t *err);
+
+/* Connector: pure function of the config; default: one task with the config. *out malloc'ed array. */
+int lc_script_task_configs(lc_script_t *s, const lc_props_t *config, int max_tasks, lc_props_t ***out,
+                           int *n, lc_err_t *err);
+
+/* Source task. *batch NULL: nothing now. */
+int lc_script_poll(lc_script_t *s, lc_batch_t **batch, lc_err_t *err);
+int lc_script_commit(lc_script_t *s, lc_err_t *err);       /* offsets were committed; may be absent */
+bool lc_script_has_commit_record(const lc_script_t *s);
+int lc_script_commit_record(lc_script_t *s, lc_record_t *r, lc_err_t *err);
+
+/* Sink task. failed() is called for each record put returned as failed. */
+int lc_script_open(lc_script_t *s, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
+int lc_script_close(lc_script_t *s, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
+int lc_script_put(lc_script_t *s, lc_batch_t *batch /* may have n 0 */,
+                  void (*failed)(void *arg, uint32_t index, const lc_err_t *err), void *arg, lc_err_t *err);
+/* offsets: what would be committed, in; what may be committed, out (a task without pre_commit flushes and
+ * leaves it). Entries the task leaves out get offset -1001. */
+int lc_script_pre_commit(lc_script_t *s, lc_topic_partition_t *offsets, size_t n, lc_err_t *err);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * offset_store.h - source offsets: offsets topic, file (standalone, Java's format) or memory.
+ *
+ * Keys are compared as maps; a key that was read keeps its bytes and its Kafka partition when written
+ * again, else it is ["connector",<canonical partition>] by the default partitioner.
+ * Threads:   get, list and set from any thread.
+ * Ownership: buffers are the caller's; `done` is called exactly once, on any thread, also after stop.
+ * Source:    storage.md 5, standalone.md 5.3.   Tests: spec/unit/offset_store_spec.lua, spec/kafka
+ */
+#ifndef LC_STORAGE_OFFSET_STORE_H
+#define LC_STORAGE_OFFSET_STORE_H
+#include "base/buf.h"
+#include "base/err.h"
+#include <stddef.h>
+
+typedef struct lc_offset_entry {
+        const char *partition; /* JSON object, canonical (record.h) */
+        const char *offset;    /* JSON object; NULL: remove (tombstone) */
+} lc_offset_entry_t;
+typedef void lc_offset_done_fn(void *arg, const lc_err_t *err); /* NULL: all written and acknowledged */
+
+typedef struct lc_offset_store lc_offset_store_t;
+typedef struct lc_offset_store_ops {
+        int (*start)(lc_offset_store_t *s, const volatile int *stop, lc_err_t *err);
+        /* Latest offset of a partition appended to *out: 1, 0 none, -1. Reads to the log's end first. */
+        int (*get)(lc_offset_store_t *s, const char *connector, const char *partition, lc_buf_t *out,
+                   lc_err_t *err);
+        /* Every partition with an offset: fn(arg, partition JSON as stored, offset JSON as stored). */
+        int (*list)(lc_offset_store_t *s, const char *connector,
+                    void (*fn)(void *arg, const char *partition, const char *offset), void *arg,
+                    lc_err_t *err);
+        /* Copies the entries and returns; done comes later. */
+        void (*set)(lc_offset_store_t *s, const char *connector, const lc_offset_entry_t *entries, size_t n,
+                    lc_offset_done_fn *done, void *arg);
+        void (*stop)(lc_offset_store_t *s); /* waits for what is out, frees */
+} lc_offset_store_ops_t;
+struct lc_offset_store {
+        const lc_offset_store_ops_t *ops;
+};
+lc_offset_store_t *lc_offset_store_memory_new(void);
+lc_offset_store_t *lc_offset_store_file_new(const char *path);
+
+#endif
