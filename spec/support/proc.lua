@@ -1,0 +1,179 @@
+-- spec/support/proc.lua: processes, ports, files and waiting for specs. Every process started here leaves
+-- its pid in $LC_TEST_DIR/pids until it ended, so that ./dev test ends what a broken spec left.
+local ffi = require "ffi"
+
+local _M = {}
+
+ffi.cdef [[
+int usleep(unsigned int us);
+int kill(int pid, int sig);
+int socket(int domain, int type, int protocol);
+int bind(int fd, const void *addr, unsigned int len);
+int getsockname(int fd, void *addr, unsigned int *len);
+int close(int fd);
+int getpid(void);
+typedef struct { long s, ns; } lcs_timespec;
+int clock_gettime(int id, lcs_timespec *t);
+]]
+
+local SIGNALS = { TERM = 15, KILL = 9, INT = 2, STOP = 19, CONT = 18, HUP = 1 }
+
+--- Monotonic seconds.
+function _M.now()
+  local t = ffi.new "lcs_timespec"
+  ffi.C.clock_gettime(1, t)
+  return tonumber(t.s) + tonumber(t.ns) * 1e-9
+end
+
+--- Poll `f` until it answers something true, at most `seconds` (default 60); returns that, else raises
+-- with `what`.
+function _M.wait_for(what, f, seconds)
+  local stop = _M.now() + (seconds or 60)
+  while true do
+    local got = f()
+    if got then return got end
+    if _M.now() > stop then error("waited " .. (seconds or 60) .. " s for " .. what, 2) end
+    ffi.C.usleep(20000)
+  end
+end
+
+--- True for `seconds` as long as f() stays true; raises `what` when it does not.
+function _M.stays(what, f, seconds)
+  local stop = _M.now() + seconds
+  while _M.now() < stop do
+    if not f() then error(what .. " did not stay", 2) end
+    ffi.C.usleep(50000)
+  end
+end
+
+local root = os.getenv "LC_TEST_DIR"
+if not root then
+  local p = assert(io.popen "mktemp -d /tmp/luaconnect-spec.XXXXXX")
+  root = p:read "*l"
+  p:close()
+end
+os.execute("mkdir -p " .. root .. "/pids")
+_M.root = root
+
+local dirs = 0
+--- A new empty folder below the test directory.
+function _M.tmpdir(name)
+  dirs = dirs + 1
+  local d = ("%s/%d-%d-%s"):format(root, ffi.C.getpid(), dirs, name or "dir")
+  assert(os.execute("mkdir -p " .. d) == 0)
+  return d
+end
+
+function _M.write(path, text, mode)
+  local f = assert(io.open(path, mode or "wb"))
+  f:write(text)
+  f:close()
+end
+
+function _M.append(path, text) _M.write(path, text, "ab") end
+
+function _M.read(path)
+  local f = io.open(path, "rb")
+  if not f then return nil end
+  local text = f:read "*a"
+  f:close()
+  return text
+end
+
+function _M.quote(s) return "'" .. tostring(s):gsub("'", "'\\''") .. "'" end
+
+--- Output (stdout) and exit status of a shell command.
+function _M.run(cmd)
+  local p = assert(io.popen(cmd .. "; echo \"|$?\""))
+  local out = p:read "*a"
+  p:close()
+  local text, status = out:match "^(.*)|(%d+)\n$"
+  return text, tonumber(status)
+end
+
+--- A TCP port nobody listens on now.
+function _M.free_port()
+  local fd = ffi.C.socket(2, 1, 0)
+  local addr = ffi.new("uint8_t[16]", { 2, 0, 0, 0, 127, 0, 0, 1 })
+  assert(ffi.C.bind(fd, addr, 16) == 0)
+  local len = ffi.new("unsigned int[1]", 16)
+  ffi.C.getsockname(fd, addr, len)
+  ffi.C.close(fd)
+  return addr[2] * 256 + addr[3]
+end
+
+local Process = {}
+Process.__index = Process
+
+function Process:alive()
+  return ffi.C.kill(self.pid, 0) == 0 and _M.read(self.status_file) == nil
+end
+
+--- Send a signal by name ("TERM").
+function Process:signal(name) return ffi.C.kill(self.pid, SIGNALS[name]) end
+
+--- Exit status (128 + signal when killed); waits up to `seconds`.
+function Process:wait(seconds)
+  local status = _M.wait_for("the end of pid " .. self.pid .. " (" .. self.name .. ")", function()
+    local s = _M.read(self.status_file)
+    return s and s:match "^(%d+)\n"
+  end, seconds)
+  os.remove(self.pid_file)
+  return tonumber(status)
+end
+
+--- TERM, then KILL after `seconds` (default 30). Returns the exit status.
+function Process:stop(seconds)
+  if not self:alive() then return self:wait(5) end
+  self:signal "TERM"
+  local ok, status = pcall(self.wait, self, seconds or 30)
+  if ok then return status end
+  self:signal "CONT"
+  self:signal "KILL"
+  return self:wait(30)
+end
+
+function Process:log() return _M.read(self.log_file) or "" end
+
+local running = {}
+
+--- start { "program", "arg", ..., name=, log=, env={K=V}, dir= }: a process in the background.
+function _M.start(t)
+  local name = t.name or t[1]:match "[^/]+$"
+  local dir = t.dir or _M.tmpdir(name)
+  local p = setmetatable({ name = name, dir = dir, log_file = t.log or dir .. "/log",
+    status_file = os.tmpname() }, Process)
+  os.remove(p.status_file)
+  local cmd = {}
+  for k, v in pairs(t.env or {}) do cmd[#cmd + 1] = k .. "=" .. _M.quote(v) end
+  table.sort(cmd)
+  if #cmd > 0 then table.insert(cmd, 1, "env") end
+  for _, a in ipairs(t) do cmd[#cmd + 1] = _M.quote(a) end
+  local pidfile = dir .. "/pid." .. name
+  os.remove(pidfile)
+  local line = ("( sh -c %s >> %s 2>&1 < %s; echo $? > %s.new; mv %s.new %s ) > /dev/null 2>&1 &"):format(
+    _M.quote("echo $$ > " .. pidfile .. "; exec " .. table.concat(cmd, " ")), _M.quote(p.log_file),
+    t.stdin and _M.quote(t.stdin) or "/dev/null", p.status_file, p.status_file, p.status_file)
+  os.execute(line)
+  p.pid = tonumber(_M.wait_for("the pid of " .. name, function()
+    return (_M.read(pidfile) or ""):match "^(%d+)\n"
+  end, 10))
+  p.pid_file = root .. "/pids/" .. p.pid
+  _M.write(p.pid_file, name .. "\n")
+  running[#running + 1] = p
+  return p
+end
+
+--- End everything this spec run started (called at the end of the suite).
+function _M.stop_all()
+  for i = #running, 1, -1 do
+    if running[i]:alive() then
+      running[i]:signal "CONT"
+      running[i]:signal "KILL"
+    end
+    pcall(running[i].wait, running[i], 10)
+  end
+  running = {}
+end
+
+return _M
