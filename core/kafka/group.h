@@ -50,12 +50,14 @@ typedef struct lc_group_member { /* what the leader sees of each member */
 } lc_group_member_t;
 
 typedef struct lc_group_events {
-        /* Leader: fill out[i] for members[i] (generation, member_id, protocol are set by the caller).
-         * `generation` is the one being formed. -1: give everybody CONFIG_MISMATCH. */
+        /* Leader: fill out[i] for members[i] (generation, member_id, protocol, leader and leader_url are set
+         * by the caller). `generation` is the one being formed. -1: give everybody CONFIG_MISMATCH. */
         int (*assign)(void *arg, int16_t protocol, int32_t generation, const lc_group_member_t *members,
                       size_t n, lc_assignment_t *out);
         void (*assigned)(void *arg, lc_assignment_t *a); /* ownership goes to the callee */
-        void (*preparing)(void *arg, int16_t protocol);  /* a rebalance starts; eager: stop all work */
+        /* A rebalance starts. Eager (protocol 0): stop all work, then lc_group_set_state() with an empty
+         * allocation; the member joins after that, or when rebalance.timeout.ms passed. */
+        void (*preparing)(void *arg, int16_t protocol);
         void (*coordinator_lost)(void *arg); /* unreachable for heartbeat.interval.ms: revoke everything */
         void (*error)(void *arg, const lc_err_t *err);   /* cannot be helped: the worker ends */
 } lc_group_events_t;
@@ -68,6 +70,8 @@ void lc_group_set_state(lc_group_t *g, int64_t config_offset, const lc_work_t *a
 int lc_group_start(lc_group_t *g, lc_err_t *err);
 void lc_group_rejoin(lc_group_t *g, const char *reason);
 void lc_group_assignment_done(lc_group_t *g, int32_t generation);
+/* The generation of the last assignment delivered, -1 none (also within assign()). Any thread. */
+int32_t lc_group_last_generation(const lc_group_t *g);
 void lc_group_tick(lc_group_t *g); /* the herder is alive; silence > rebalance.timeout.ms leaves the group */
 /* Leave now and join again after backoff_ms (6.2: config topic could not be read). */
 void lc_group_leave(lc_group_t *g, int backoff_ms, const char *reason);
