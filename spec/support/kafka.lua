@@ -184,7 +184,7 @@ end
 -- this broker; all workers of one id share group and internal topics.
 function _M.worker(t)
   local port = t.port or proc.free_port()
-  local id = t.id or _M.unique "connect"
+  local id = t.id or _M.unique "w"
   local dir = proc.tmpdir(t.java and "connect-java" or "worker")
   local config = {
     ["bootstrap.servers"] = t.broker.bootstrap, ["group.id"] = id,
