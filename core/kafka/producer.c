@@ -1,0 +1,376 @@
+/*
+ * producer.c - see producer.h: records in by rd_kafka_produce_batch without copying, reports out of the event
+ * queue. One owner thread, no locks. spec/unit/producer_spec.lua
+ *
+ * A run (same topic, same partition, no own timestamp, no headers) is one call. What could fail for single
+ * messages inside such a call (size) is checked before, so that what librdkafka took is always a prefix.
+ */
+#include "kafka/producer.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kafka/conf.h"
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+enum {
+        RUN = 1024,               /* messages a produce_batch: more gains nothing (librdkafka 5) */
+        RECORD_OVERHEAD = 61 + 21, /* Java's estimate: batch header, largest record header */
+        PURGE_WAIT_MS = 10000
+};
+
+typedef struct topic {
+        char *name;
+        rd_kafka_topic_t *rkt;
+        UT_hash_handle hh;
+} topic_t;
+
+struct lc_producer {
+        lc_kafka_client_t *client;
+        rd_kafka_queue_t *queue;
+        lc_delivery_fn *on_report;
+        void *arg;
+        lc_waker_t *waker;
+        topic_t *topics, *last;
+        size_t outstanding;
+        rd_kafka_message_t run[RUN];
+        lc_record_t *run_records[RUN];
+};
+
+/* Java's defaults of what conf may leave open; its retries end with message.timeout.ms alone. */
+static const char *const defaults[][2] = {
+        { "partitioner", "murmur2_random" },
+        { "message.send.max.retries", "2147483647" },
+        { "topic.metadata.propagation.max.ms", "3600000" }, /* a topic may be created much later */
+        { NULL, NULL }
+};
+
+lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_delivery_fn *on_report,
+                               void *arg, lc_err_t *err)
+{
+        lc_producer_t *p = lc_calloc(1, sizeof(*p));
+
+        p->client = lc_kafka_open(RD_KAFKA_PRODUCER, conf, defaults, RD_KAFKA_EVENT_DR, err);
+        if (!p->client) {
+                free(p);
+                return NULL;
+        }
+        p->on_report = on_report;
+        p->arg = arg;
+        p->waker = waker;
+        p->queue = rd_kafka_queue_get_main(p->client->rk);
+        if (waker)
+                lc_kafka_queue_wakes(p->queue, waker);
+        return p;
+}
+
+struct rd_kafka_s *lc_producer_handle(lc_producer_t *p)
+{
+        return p->client->rk;
+}
+
+size_t lc_producer_outstanding(const lc_producer_t *p)
+{
+        return p->outstanding;
+}
+
+/* Names live in batches, so a pointer may come back with another text: compare the text once a run. */
+static rd_kafka_topic_t *topic_handle(lc_producer_t *p, const char *name, lc_err_t *err)
+{
+        topic_t *t = p->last;
+
+        if (t && !strcmp(t->name, name))
+                return t->rkt;
+        HASH_FIND_STR(p->topics, name, t);
+        if (!t) {
+                rd_kafka_topic_t *rkt = rd_kafka_topic_new(p->client->rk, name, NULL);
+                if (!rkt) {
+                        lc_kafka_err_set(err, p->client->rk, rd_kafka_last_error(), NULL,
+                                         "Cannot produce to topic '%s'", name);
+                        return NULL;
+                }
+                t = lc_calloc(1, sizeof(*t));
+                t->name = lc_strdup(name);
+                t->rkt = rkt;
+                HASH_ADD_KEYPTR(hh, p->topics, t->name, strlen(t->name), t);
+        }
+        p->last = t;
+        return t->rkt;
+}
+
+static size_t varint_size(size_t n)
+{
+        size_t v = n << 1, bytes = 1; /* zigzag of a number >= 0 */
+
+        while (v >= 0x80) {
+                v >>= 7;
+                bytes++;
+        }
+        return bytes;
+}
+
+static size_t field_size(const lc_slice_t *s)
+{
+        return s->p ? varint_size(s->len) + s->len : 1;
+}
+
+/* The size Java's producer compares with max.request.size (estimateSizeInBytesUpperBound). */
+static size_t java_size(const lc_record_t *r)
+{
+        size_t n = RECORD_OVERHEAD + field_size(&r->key_bytes) + field_size(&r->value_bytes) +
+                   varint_size(r->nheaders);
+
+        for (uint16_t i = 0; i < r->nheaders; i++) {
+                size_t name = strlen(r->headers[i].name);
+                n += varint_size(name) + name + field_size(&r->headers[i].bytes);
+        }
+        return n;
+}
+
+static bool too_large(const lc_producer_t *p, const lc_record_t *r)
+{
+        size_t rough = r->key_bytes.len + r->value_bytes.len + RECORD_OVERHEAD + 30;
+
+        if (!r->nheaders && rough <= (size_t)p->client->max_message)
+                return false;
+        return java_size(r) > (size_t)p->client->max_message;
+}
+
+static bool is_plain(const lc_record_t *r)
+{
+        return !r->nheaders && r->timestamp < 0;
+}
+
+static void taken(lc_producer_t *p, lc_record_t *r)
+{
+        lc_batch_ref(r->batch);
+        r->state = LC_REC_SUBMITTED;
+        p->outstanding++;
+}
+
+/* Why a message was not taken. Returns 0 for a full queue, else -1 with err. */
+static int refused(lc_producer_t *p, const lc_record_t *r, rd_kafka_resp_err_t code, lc_err_t *err)
+{
+        if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+                return 0;
+        if (r->partition >= 0)
+                return lc_kafka_err_set(err, p->client->rk, code, NULL,
+                                        "Cannot send a record to topic '%s' partition %d", r->topic,
+                                        (int)r->partition);
+        return lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot send a record to topic '%s'", r->topic);
+}
+
+/* One record with its own timestamp or headers. 1 taken, 0 queue full, -1. */
+static int send_one(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *r, lc_err_t *err)
+{
+        rd_kafka_headers_t *headers = NULL;
+        rd_kafka_resp_err_t code;
+
+        if (r->nheaders) {
+                /* an owned list: inline headers crash 2.0.2 when the partition does not exist */
+                headers = rd_kafka_headers_new(r->nheaders);
+                for (uint16_t i = 0; i < r->nheaders; i++)
+                        rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].bytes.p,
+                                            (ssize_t)r->headers[i].bytes.len);
+        }
+        /* librdkafka takes timestamp 0 for "now": the one instant that cannot be sent */
+        code = headers ? rd_kafka_producev(
+                                 p->client->rk, RD_KAFKA_V_RKT(rkt), RD_KAFKA_V_PARTITION(r->partition),
+                                 RD_KAFKA_V_MSGFLAGS(0),
+                                 RD_KAFKA_V_VALUE((void *)r->value_bytes.p, r->value_bytes.len),
+                                 RD_KAFKA_V_KEY(r->key_bytes.p, r->key_bytes.len),
+                                 RD_KAFKA_V_TIMESTAMP(r->timestamp > 0 ? r->timestamp : 0),
+                                 RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(r), RD_KAFKA_V_END) :
+                         rd_kafka_producev(
+                                 p->client->rk, RD_KAFKA_V_RKT(rkt), RD_KAFKA_V_PARTITION(r->partition),
+                                 RD_KAFKA_V_MSGFLAGS(0),
+                                 RD_KAFKA_V_VALUE((void *)r->value_bytes.p, r->value_bytes.len),
+                                 RD_KAFKA_V_KEY(r->key_bytes.p, r->key_bytes.len),
+                                 RD_KAFKA_V_TIMESTAMP(r->timestamp > 0 ? r->timestamp : 0),
+                                 RD_KAFKA_V_OPAQUE(r), RD_KAFKA_V_END);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                taken(p, r);
+                return 1;
+        }
+        if (headers)
+                rd_kafka_headers_destroy(headers); /* only a taken message owns them */
+        return refused(p, r, code, err);
+}
+
+/* The run that starts at records[from]. Returns the index behind what was taken or skipped; *stop is set
+ * when it ended early (queue full, or err). */
+static uint32_t send_run(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *records, uint32_t from,
+                         uint32_t n, bool *stop, lc_err_t *err)
+{
+        const char *topic = records[from].topic;
+        int32_t partition = records[from].partition;
+        uint32_t at = from;
+        int k = 0, good;
+
+        for (; at < n && k < RUN; at++) {
+                lc_record_t *r = &records[at];
+                rd_kafka_message_t *m = &p->run[k];
+
+                if (r->state == LC_REC_DROPPED || r->state == LC_REC_SUBMITTED)
+                        continue;
+                if ((r->topic != topic && strcmp(r->topic, topic) != 0) || r->partition != partition ||
+                    !is_plain(r) || too_large(p, r))
+                        break;
+                m->payload = (void *)r->value_bytes.p;
+                m->len = r->value_bytes.len;
+                m->key = (void *)r->key_bytes.p;
+                m->key_len = r->key_bytes.len;
+                m->_private = r;
+                m->err = RD_KAFKA_RESP_ERR_NO_ERROR;
+                p->run_records[k++] = r;
+        }
+        good = rd_kafka_produce_batch(rkt, partition, 0, p->run, k);
+        if (good == k) {
+                for (int i = 0; i < k; i++)
+                        taken(p, p->run_records[i]);
+                return at;
+        }
+        *stop = true;
+        at = n;
+        for (int i = 0; i < k; i++) {
+                if (p->run[i].err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                        taken(p, p->run_records[i]); /* skipped by state when the caller comes again */
+                } else if (at == n) {
+                        at = (uint32_t)(p->run_records[i] - records);
+                        refused(p, p->run_records[i], p->run[i].err, err);
+                }
+        }
+        return at;
+}
+
+uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc_err_t *err)
+{
+        uint32_t i = 0;
+        bool stop = false;
+
+        while (i < n && !stop) {
+                lc_record_t *r = &records[i];
+                rd_kafka_topic_t *rkt;
+                int rc;
+
+                if (r->state == LC_REC_DROPPED || r->state == LC_REC_SUBMITTED) {
+                        i++;
+                        continue;
+                }
+                rkt = topic_handle(p, r->topic, err);
+                if (!rkt)
+                        return i;
+                if (too_large(p, r)) {
+                        lc_err_set_cls(err, LC_DATA, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+                                       lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
+                                       "The message is %zu bytes when serialized which is larger than %lld, "
+                                       "which is the value of the max.request.size configuration.",
+                                       java_size(r), (long long)p->client->max_message);
+                        return i;
+                }
+                if (is_plain(r)) {
+                        i = send_run(p, rkt, records, i, n, &stop, err);
+                        continue;
+                }
+                rc = send_one(p, rkt, r, err);
+                if (rc <= 0)
+                        return i;
+                i++;
+        }
+        return i;
+}
+
+static void report(lc_producer_t *p, const rd_kafka_message_t *m)
+{
+        lc_record_t *r = m->_private;
+
+        p->outstanding--;
+        if (!m->err) {
+                p->on_report(p->arg, r, NULL);
+        } else {
+                lc_err_t err;
+                lc_err_clear(&err);
+                lc_kafka_err_set(&err, p->client->rk, m->err, NULL, "Delivery to topic '%s' partition %d failed",
+                                 rd_kafka_topic_name(m->rkt), (int)m->partition);
+                /* librdkafka has retried what can be retried; what arrives is final */
+                if (err.kind == LC_RETRIABLE)
+                        err.kind = LC_FATAL;
+                p->on_report(p->arg, r, &err);
+        }
+}
+
+int lc_producer_poll(lc_producer_t *p, int ms)
+{
+        rd_kafka_event_t *ev;
+        int n = 0;
+
+        while ((ev = rd_kafka_queue_poll(p->queue, n ? 0 : ms))) {
+                const rd_kafka_message_t *m;
+
+                if (rd_kafka_event_type(ev) == RD_KAFKA_EVENT_DR)
+                        while ((m = rd_kafka_event_message_next(ev))) {
+                                report(p, m);
+                                n++;
+                        }
+                rd_kafka_event_destroy(ev);
+                ms = 0;
+        }
+        return n;
+}
+
+int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc_err_t *err)
+{
+        const struct rd_kafka_metadata *md = NULL;
+        rd_kafka_topic_t *rkt = topic_handle(p, topic, err);
+        rd_kafka_resp_err_t code;
+        int n = -1;
+
+        if (!rkt)
+                return -1;
+        code = rd_kafka_metadata(p->client->rk, 0, rkt, &md, ms);
+        if (!code && md->topic_cnt)
+                code = md->topics[0].err;
+        if (!code)
+                n = md->topic_cnt ? md->topics[0].partition_cnt : 0;
+        else if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+                n = 0;
+        else
+                lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot read the metadata of topic '%s'", topic);
+        if (md)
+                rd_kafka_metadata_destroy(md);
+        return n;
+}
+
+void lc_producer_destroy(lc_producer_t *p, int flush_ms)
+{
+        int64_t until = lc_now_ms() + flush_ms;
+        topic_t *t, *next;
+
+        if (!p)
+                return;
+        /* a plain flush waits a linger and never sees reports that nobody serves */
+        while (p->outstanding && lc_now_ms() < until) {
+                rd_kafka_flush(p->client->rk, 1);
+                lc_producer_poll(p, 10);
+        }
+        if (p->outstanding) {
+                lc_log(LC_WARN, "KAFKA", "%s: %zu records were not acknowledged within %d ms and are given up",
+                       p->client->name, p->outstanding, flush_ms);
+                rd_kafka_purge(p->client->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+                until = lc_now_ms() + PURGE_WAIT_MS;
+                while (p->outstanding && lc_now_ms() < until)
+                        lc_producer_poll(p, 50);
+        }
+        lc_producer_poll(p, 0);
+        rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
+        rd_kafka_queue_destroy(p->queue);
+        HASH_ITER(hh, p->topics, t, next) {
+                HASH_DEL(p->topics, t);
+                rd_kafka_topic_destroy(t->rkt);
+                free(t->name);
+                free(t);
+        }
+        lc_kafka_close(p->client);
+        free(p);
+}
