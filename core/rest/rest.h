@@ -17,6 +17,9 @@ typedef struct lc_rest lc_rest_t;
 lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err);
 int lc_rest_port(const lc_rest_t *r); /* bound port */
 void lc_rest_serve(lc_rest_t *r, lc_herder_t *h);
+/* While true, /health answers 503 "starting" whatever the herder says: standalone mode is ready only after
+ * its connector files. Before or after lc_rest_serve(). */
+void lc_rest_hold_health(lc_rest_t *r, bool hold);
 void lc_rest_stop(lc_rest_t *r); /* frees */
 
 #endif
