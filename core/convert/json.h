@@ -27,20 +27,26 @@ struct lc_json {
         size_t key_len;
         lc_json_t *child;    /* first child */
         lc_json_t *next;     /* next sibling */
+        const char *at;      /* where the value starts in the text */
 };
 
 enum {
         LC_JSON_LENIENT = 1, /* JsonConverter: leading zeros, ignore what follows the first value */
+        LC_JSON_BORROW = 2,  /* texts may be slices of the input, not terminated: it must outlive the document */
         LC_JSON_MAX_DEPTH = 1000
 };
 /* Parse text[len]. *doc gets the root (free with lc_json_free). An empty or blank text gives *doc NULL
  * and 0. Returns -1 with err LC_DATA: cls JsonParseException-like, message with line and column. */
 int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err);
 void lc_json_free(lc_json_t *doc);
+/* The same with all nodes in an arena of the caller's (the root in `space` when that is not NULL). */
+int lc_json_parse_in(lc_arena_t *a, const char *text, size_t len, int flags, lc_json_t **root, lc_json_t *space,
+                     lc_err_t *err);
 const lc_json_t *lc_json_get(const lc_json_t *object, const char *key); /* NULL if absent */
 /* NUMBER as int64: wraps to the low 64 bits beyond (as Jackson's longValue). *exact says it fitted. */
 int64_t lc_json_int64(const lc_json_t *number, bool *exact);
 double lc_json_double(const lc_json_t *number);
+float lc_json_float(const lc_json_t *number);
 
 /* Append "..." with JsonConverter's escapes (reference converters 3.1); malformed UTF-8 -> U+FFFD. */
 void lc_json_write_string(lc_buf_t *out, const char *s, size_t n);

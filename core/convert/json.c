@@ -1,0 +1,939 @@
+/*
+ * json.c - the JSON reader (json.h): one arena a document, literal numbers, and Jackson's refusals with
+ * Jackson's texts, lines and columns (columns count bytes).
+ *
+ * Threads:   any; a parser lives on the stack.
+ * Ownership: nodes and copied strings lie in the document's arena.
+ * Tests:     spec/unit/json_spec.lua
+ */
+#include "convert/json.h"
+#include "convert/text.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define CLS_PARSE "com.fasterxml.jackson.core.JsonParseException"
+#define CLS_EOF "com.fasterxml.jackson.core.io.JsonEOFException"
+#define CLS_LIMIT "com.fasterxml.jackson.core.exc.StreamConstraintsException"
+#define CLS_INPUT "com.fasterxml.jackson.databind.exc.MismatchedInputException"
+#define SOURCE "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: %zu, column: %zu]"
+#define ANY_VALUE "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+
+enum { MAX_NUMBER = 1000, MAX_TOKEN = 256, FEW = 16 };
+
+typedef struct parser {
+        const char *start, *p, *end;
+        int flags, depth;
+        lc_arena_t *arena;
+        lc_err_t *err;
+} parser_t;
+
+typedef struct lc_json_doc {
+        lc_json_t root; /* first: lc_json_free() gets its address */
+        lc_arena_t arena;
+} lc_json_doc_t;
+
+/* ---- errors ---- */
+
+static void locate(const parser_t *ps, const char *at, size_t *line, size_t *column)
+{
+        const char *row = ps->start;
+
+        *line = 1;
+        for (const char *q = ps->start; q < at; q++)
+                if (*q == '\n' || (*q == '\r' && !(q + 1 < ps->end && q[1] == '\n'))) {
+                        ++*line;
+                        row = q + 1;
+                }
+        *column = (size_t)(at - row) + 1;
+}
+
+static int fail(parser_t *ps, const char *cls, const char *at, const char *fmt, ...)
+        __attribute__((format(printf, 4, 5)));
+static int fail(parser_t *ps, const char *cls, const char *at, const char *fmt, ...)
+{
+        char text[900];
+        size_t line, column;
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        locate(ps, at, &line, &column);
+        return lc_err_set_cls(ps->err, LC_DATA, 0, cls, "%s\n at " SOURCE, text, line, column);
+}
+
+static int out_of_memory(parser_t *ps)
+{
+        return lc_err_set(ps->err, LC_FATAL, ENOMEM, "Out of memory while reading JSON");
+}
+
+/* "'x' (code 120)" of the character at `at`; a character of several bytes is decoded first. */
+static void describe(const parser_t *ps, const char *at, char out[64])
+{
+        size_t used;
+        uint32_t c = lc_utf8_next(at, (size_t)(ps->end - at), &used, NULL);
+
+        if (c < 0x20 || (c >= 0x7F && c < 0xA0))
+                snprintf(out, 64, "(CTRL-CHAR, code %u)", (unsigned)c);
+        else if (c > 255)
+                snprintf(out, 64, "'%.*s' (code %u / 0x%x)", (int)used, at, (unsigned)c, (unsigned)c);
+        else
+                snprintf(out, 64, "'%.*s' (code %u)", (int)used, at, (unsigned)c);
+}
+
+static int unexpected(parser_t *ps, const char *at, const char *comment)
+{
+        char what[64];
+
+        describe(ps, at, what);
+        return fail(ps, CLS_PARSE, at, "Unexpected character (%s): %s", what, comment);
+}
+
+static int bad_number(parser_t *ps, const char *at, const char *comment)
+{
+        char what[64];
+
+        describe(ps, at, what);
+        return fail(ps, CLS_PARSE, at, "Unexpected character (%s) in numeric value: %s", what, comment);
+}
+
+static bool identifier_start(uint32_t c)
+{
+        return (c | 32) - 'a' < 26 || c == '$' || c == '_' || (c >= 0xA2 && c <= 0xA5) || c == 0xAA || c == 0xB5 ||
+               c == 0xBA || (c >= 0xC0 && c != 0xD7 && c != 0xF7);
+}
+
+static bool identifier_part(uint32_t c)
+{
+        if (c >= 0x2000 && c <= 0x206F)
+                return false;
+        return identifier_start(c) || c - '0' < 10 || c <= 8 || (c >= 0x0E && c <= 0x1B) || (c >= 0x7F && c <= 0x9F) ||
+               c == 0xAD;
+}
+
+/* A word that is no JSON token. `at` is its start, `from` where reading goes on (what is before is known to be
+ * good). Jackson takes the first byte as a Latin-1 character. */
+static int bad_token(parser_t *ps, const char *at, const char *from)
+{
+        char word[MAX_TOKEN * 4 + 8];
+        size_t n = 0, used, chars = 0;
+        const char *q = from;
+
+        if (from == at) {
+                n = (size_t)lc_utf8_put(word, (unsigned char)*at);
+                q = at + 1;
+                chars = 1;
+        } else {
+                n = (size_t)(from - at);
+                memcpy(word, at, n);
+                chars = n;
+        }
+        for (; q < ps->end; q += used) {
+                bool ok = true;
+                uint32_t c = lc_utf8_next(q, (size_t)(ps->end - q), &used, &ok);
+
+                if (!ok)
+                        return fail(ps, CLS_PARSE, q + 1, "Invalid UTF-8 start byte 0x%x", (unsigned char)*q);
+                if (!identifier_part(c))
+                        break;
+                n += (size_t)lc_utf8_put(word + n, c);
+                if (++chars >= MAX_TOKEN) {
+                        memcpy(word + n, "...", 3);
+                        n += 3;
+                        break;
+                }
+        }
+        return fail(ps, CLS_PARSE, at, "Unrecognized token '%.*s': was expecting " ANY_VALUE, (int)n, word);
+}
+
+/* ---- white space and lookahead ---- */
+
+static void skip_blank(parser_t *ps)
+{
+        while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\t' || *ps->p == '\r'))
+                ps->p++;
+}
+
+/* 0 at something that can be looked at, -1 with an error for a control character. */
+static int check_control(parser_t *ps)
+{
+        unsigned char c = (unsigned char)*ps->p;
+
+        if (c < 0x20)
+                return fail(ps, CLS_PARSE, ps->p + 1, "Illegal character ((CTRL-CHAR, code %u)): only regular white "
+                            "space (\\r, \\n, \\t) is allowed between tokens", c);
+        if (c == '/')
+                return unexpected(ps, ps->p, "maybe a (non-standard) comment? (not recognized as one since Feature "
+                                  "'ALLOW_COMMENTS' not enabled for parser)");
+        return 0;
+}
+
+static int at_end(parser_t *ps, const char *open)
+{
+        size_t line, column;
+
+        if (!open)
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input");
+        locate(ps, open, &line, &column);
+        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input: expected close marker for %s (start marker at "
+                    SOURCE ")", *open == '{' ? "Object" : "Array", line, column);
+}
+
+static int wrong_close(parser_t *ps, const char *open)
+{
+        size_t line, column;
+
+        locate(ps, open, &line, &column);
+        return fail(ps, CLS_PARSE, ps->p, "Unexpected close marker '%c': expected '%c' (for %s starting at " SOURCE ")",
+                    *ps->p, *open == '{' ? '}' : ']', *open == '{' ? "Object" : "Array", line, column);
+}
+
+/* ---- strings ---- */
+
+/* First of: quote, backslash, control character, or the end. *high: something above ASCII was passed. */
+static const char *scan_string(const char *p, const char *end, bool *high)
+{
+#ifdef __SSE2__
+        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
+        unsigned above = 0;
+
+        while (end - p >= 16) {
+                __m128i v = _mm_loadu_si128((const __m128i *)p);
+                __m128i stop = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
+                                            _mm_cmpeq_epi8(_mm_min_epu8(v, ctl), v));
+                unsigned m = (unsigned)_mm_movemask_epi8(stop), h = (unsigned)_mm_movemask_epi8(v);
+
+                if (m) {
+                        unsigned k = (unsigned)__builtin_ctz(m);
+
+                        *high |= (above | (h & ((1u << k) - 1))) != 0;
+                        return p + k;
+                }
+                above |= h;
+                p += 16;
+        }
+        *high |= above != 0;
+#endif
+        for (; p < end; p++) {
+                unsigned char c = (unsigned char)*p;
+
+                if (c < 0x20 || c == '"' || c == '\\')
+                        return p;
+                *high |= c >= 0x80;
+        }
+        return end;
+}
+
+static int hex_digit(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c |= 32;
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int string_end(parser_t *ps, const char *q, const char *what, const char *esc)
+{
+        unsigned char c;
+
+        if (q >= ps->end)
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in %s",
+                            esc ? "character escape sequence" : what);
+        c = (unsigned char)*q;
+        return fail(ps, CLS_PARSE, q, "Illegal unquoted character ((CTRL-CHAR, code %u)): has to be escaped using "
+                    "backslash to be included in %s", c, !strcmp(what, "field name") ? "name" : "string value");
+}
+
+/* \uXXXX at q (behind the 'u'). Returns the unit or -1. */
+static int read_unit(parser_t *ps, const char *q)
+{
+        int unit = 0;
+
+        for (int i = 0; i < 4; i++, q++) {
+                int d = q < ps->end ? hex_digit(*q) : 0;
+
+                if (q >= ps->end)
+                        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in character escape sequence");
+                if (d < 0)
+                        return unexpected(ps, q, "expected a hex-digit for character escape sequence");
+                unit = unit << 4 | d;
+        }
+        return unit;
+}
+
+/* One escape at *at (the backslash); writes its UTF-8. A lone surrogate becomes '?', as Java writes it. */
+static int read_escape(parser_t *ps, const char **at, char **out)
+{
+        static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+        const char *q = *at + 1, *hit;
+        int unit;
+        uint32_t c;
+
+        if (q >= ps->end)
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in character escape sequence");
+        if (*q && (hit = strchr(from, *q))) {
+                *(*out)++ = to[hit - from];
+                *at = q + 1;
+                return 0;
+        }
+        if (*q != 'u') {
+                char what[64];
+
+                describe(ps, q, what);
+                return fail(ps, CLS_PARSE, q, "Unrecognized character escape %s", what);
+        }
+        unit = read_unit(ps, q + 1);
+        if (unit < 0)
+                return -1;
+        q += 5;
+        c = (uint32_t)unit;
+        if (c >= 0xD800 && c < 0xDC00 && ps->end - q >= 6 && q[0] == '\\' && q[1] == 'u') {
+                int low = 0;
+
+                for (int i = 2; i < 6 && low >= 0; i++)
+                        low = hex_digit(q[i]) < 0 ? -1 : low << 4 | hex_digit(q[i]);
+                if (low >= 0xDC00 && low <= 0xDFFF) {
+                        c = 0x10000 + ((c - 0xD800) << 10) + ((uint32_t)low - 0xDC00);
+                        q += 6;
+                }
+        }
+        *out += lc_utf8_put(*out, c >= 0xD800 && c <= 0xDFFF ? '?' : c);
+        *at = q;
+        return 0;
+}
+
+/* One character above ASCII as Jackson decodes it: overlong forms pass, surrogates do not. */
+static int read_high(parser_t *ps, const char **at, char **out)
+{
+        const char *q = *at;
+        unsigned char a = (unsigned char)*q;
+        int more = a >= 0xC0 && a < 0xE0 ? 1 : a >= 0xE0 && a < 0xF0 ? 2 : a >= 0xF0 && a < 0xF8 ? 3 : 0;
+        uint32_t c = more == 1 ? a & 0x1Fu : more == 2 ? a & 0x0Fu : a & 0x07u;
+
+        q++;
+        if (!more)
+                return fail(ps, CLS_PARSE, q, "Invalid UTF-8 start byte 0x%x", a);
+        for (int i = 0; i < more; i++, q++) {
+                if (q >= ps->end)
+                        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in VALUE_STRING");
+                if (((unsigned char)*q & 0xC0) != 0x80)
+                        return fail(ps, CLS_PARSE, q + 1, "Invalid UTF-8 middle byte 0x%x", (unsigned char)*q);
+                c = c << 6 | ((unsigned char)*q & 0x3F);
+        }
+        if (c >= 0xD800 && c <= 0xDFFF)
+                return fail(ps, CLS_PARSE, q, "Invalid UTF-8: Illegal surrogate character 0x%x", (unsigned)c);
+        if (c > 0x10FFFF) {
+                memcpy(*out, "??", 2);
+                *out += 2;
+        } else {
+                *out += lc_utf8_put(*out, c);
+        }
+        *at = q;
+        return 0;
+}
+
+static int decode_string(parser_t *ps, const char *what, const char **text, size_t *len)
+{
+        const char *q = ps->p, *stop = q;
+        bool high;
+        char *out, *at;
+
+        for (;;) { /* how much room is needed at most */
+                stop = scan_string(stop, ps->end, &high);
+                if (stop < ps->end && *stop == '\\' && ps->end - stop > 1)
+                        stop += 2;
+                else
+                        break;
+        }
+        at = out = lc_arena_room(ps->arena, (size_t)(stop - q) + 8);
+        if (!out)
+                return out_of_memory(ps);
+        for (;;) {
+                const char *run = q;
+
+                while (q < ps->end && (unsigned char)*q >= 0x20 && (unsigned char)*q < 0x80 && *q != '"' && *q != '\\')
+                        q++;
+                memcpy(at, run, (size_t)(q - run));
+                at += q - run;
+                if (q < ps->end && *q == '"')
+                        break;
+                if (q >= ps->end || (unsigned char)*q < 0x20)
+                        return string_end(ps, q, what, NULL);
+                if (*q == '\\' ? read_escape(ps, &q, &at) < 0 : read_high(ps, &q, &at) < 0)
+                        return -1;
+        }
+        *at = '\0';
+        *text = out;
+        *len = (size_t)(at - out);
+        lc_arena_commit(ps->arena, *len + 1);
+        ps->p = q + 1;
+        return 0;
+}
+
+/* At the opening quote. */
+static int read_string(parser_t *ps, const char *what, const char **text, size_t *len)
+{
+        bool high = false;
+        const char *stop = scan_string(++ps->p, ps->end, &high);
+        size_t n = (size_t)(stop - ps->p);
+
+        if (stop >= ps->end || *stop != '"' || (high && !lc_utf8_valid(ps->p, n)))
+                return decode_string(ps, what, text, len);
+        *text = ps->flags & LC_JSON_BORROW ? ps->p : lc_arena_dup(ps->arena, ps->p, n);
+        if (!*text)
+                return out_of_memory(ps);
+        *len = n;
+        ps->p = stop + 1;
+        return 0;
+}
+
+/* ---- numbers and words ---- */
+
+static bool is_digit(const parser_t *ps, const char *q)
+{
+        return q < ps->end && *q >= '0' && *q <= '9';
+}
+
+static int number_eof(parser_t *ps)
+{
+        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in null");
+}
+
+static int take_number(parser_t *ps, lc_json_t *n, const char *from, const char *zeros, const char *to)
+{
+        size_t len = (size_t)(to - zeros);
+        bool minus = *from == '-' && zeros != from + 1;
+        char *copy;
+
+        if ((size_t)(to - from) > MAX_NUMBER)
+                return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT, "Number value length (%zu) exceeds the maximum "
+                                      "allowed (%d, from `StreamReadConstraints.getMaxNumberLength()`)",
+                                      (size_t)(to - from), MAX_NUMBER);
+        n->type = LC_J_NUMBER;
+        if (!minus && *from == '-') { /* the sign stands right before the digits */
+                zeros--;
+                len++;
+        }
+        if (!minus && ps->flags & LC_JSON_BORROW) {
+                n->s = zeros;
+                n->len = len;
+        } else {
+                copy = lc_arena_alloc(ps->arena, len + 2);
+                if (!copy)
+                        return out_of_memory(ps);
+                copy[0] = '-';
+                memcpy(copy + minus, zeros, len);
+                copy[len + minus] = '\0';
+                n->s = copy;
+                n->len = len + minus;
+        }
+        ps->p = to;
+        return 0;
+}
+
+static int read_number(parser_t *ps, lc_json_t *n)
+{
+        const char *from = ps->p, *q = from, *digits;
+
+        if (*q == '-') {
+                q++;
+                if (q >= ps->end)
+                        return number_eof(ps);
+                if (*q == 'I') {
+                        size_t left = (size_t)(ps->end - q);
+                        size_t m = left >= 8 && !memcmp(q, "Infinity", 8) ? 8 : left >= 3 && !memcmp(q, "INF", 3) ? 3 : 0;
+
+                        if (m && !(q + m < ps->end && identifier_part((unsigned char)q[m])))
+                                return fail(ps, CLS_PARSE, q + m, "Non-standard token '-%.*s': enable `JsonReadFeature."
+                                            "ALLOW_NON_NUMERIC_NUMBERS` to allow", (int)m, q);
+                        return bad_token(ps, from, q);
+                }
+                if (!is_digit(ps, q))
+                        return bad_number(ps, q, "expected digit (0-9) to follow minus sign, for valid numeric value");
+        }
+        digits = q;
+        if (*q == '0' && is_digit(ps, q + 1)) {
+                if (!(ps->flags & LC_JSON_LENIENT))
+                        return fail(ps, CLS_PARSE, q + 1, "Invalid numeric value: Leading zeroes not allowed");
+                while (*digits == '0' && is_digit(ps, digits + 1))
+                        digits++;
+        }
+        while (is_digit(ps, q))
+                q++;
+        n->integral = true;
+        if (q < ps->end && *q == '.') {
+                n->integral = false;
+                q++;
+                if (!is_digit(ps, q))
+                        return bad_number(ps, q < ps->end ? q : q - 1, "Decimal point not followed by a digit");
+                while (is_digit(ps, q))
+                        q++;
+        }
+        if (q < ps->end && (*q == 'e' || *q == 'E')) {
+                n->integral = false;
+                q++;
+                if (q < ps->end && (*q == '+' || *q == '-'))
+                        q++;
+                if (q >= ps->end)
+                        return number_eof(ps);
+                if (!is_digit(ps, q))
+                        return bad_number(ps, q, "Exponent indicator not followed by a digit");
+                while (is_digit(ps, q))
+                        q++;
+        }
+        if (ps->depth == 0 && q < ps->end && *q != ' ' && *q != '\n' && *q != '\r' && *q != '\t')
+                return unexpected(ps, q, "Expected space separating root-level values");
+        return take_number(ps, n, from, digits, q);
+}
+
+static int read_word(parser_t *ps, lc_json_t *n, const char *word, lc_jtype_t type)
+{
+        size_t len = strlen(word), left = (size_t)(ps->end - ps->p), same = 0;
+
+        while (same < len && same < left && ps->p[same] == word[same])
+                same++;
+        if (same < len || (len < left && identifier_part((unsigned char)ps->p[len])))
+                return bad_token(ps, ps->p, ps->p + same);
+        n->type = type;
+        ps->p += len;
+        return 0;
+}
+
+/* What begins with N, I or +. */
+static int read_odd(parser_t *ps)
+{
+        const char *q = ps->p;
+        size_t left = (size_t)(ps->end - q), len;
+
+        if (*q == '+') {
+                if (left == 1)
+                        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in a Number value");
+                len = left >= 9 && !memcmp(q + 1, "Infinity", 8) ? 9 : left >= 4 && !memcmp(q + 1, "INF", 3) ? 4 : 0;
+                if (!len) {
+                        if (q[1] == 'I')
+                                return bad_token(ps, q, q + 1);
+                        return fail(ps, CLS_PARSE, q + 1, "Unexpected character ('+' (code 43)) in numeric value: JSON "
+                                    "spec does not allow numbers to have plus signs: enable `JsonReadFeature."
+                                    "ALLOW_LEADING_PLUS_SIGN_FOR_NUMBERS` to allow");
+                }
+        } else {
+                const char *word = *q == 'N' ? "NaN" : "Infinity";
+
+                len = strlen(word);
+                if (left < len || memcmp(q, word, len) != 0 ||
+                    (left > len && identifier_part((unsigned char)q[len])))
+                        return bad_token(ps, q, q);
+        }
+        return fail(ps, CLS_PARSE, q + len, "Non-standard token '%.*s': enable `JsonReadFeature."
+                    "ALLOW_NON_NUMERIC_NUMBERS` to allow", (int)len, q);
+}
+
+/* ---- values ---- */
+
+static int read_value(parser_t *ps, lc_json_t *n);
+
+static bool same_key(const lc_json_t *a, const lc_json_t *b)
+{
+        return a->key_len == b->key_len && !memcmp(a->key, b->key, a->key_len);
+}
+
+/* The last of equal keys wins, at the place of the first. */
+static void replace_node(lc_json_t *old, lc_json_t *fresh)
+{
+        lc_json_t *next = old->next;
+
+        *old = *fresh;
+        old->next = next;
+}
+
+static void drop_next(lc_json_t **link, lc_json_t *object)
+{
+        *link = (*link)->next;
+        object->len--;
+}
+
+static void unique_few(lc_json_t *object)
+{
+        for (lc_json_t *a = object->child; a; a = a->next)
+                for (lc_json_t **link = &a->next; *link;) {
+                        lc_json_t *b = *link;
+
+                        if (same_key(a, b)) {
+                                drop_next(link, object);
+                                replace_node(a, b);
+                        } else {
+                                link = &b->next;
+                        }
+                }
+}
+
+static int unique_many(parser_t *ps, lc_json_t *object)
+{
+        size_t size = 64, mask;
+        lc_json_t **table;
+
+        while (size < object->len * 2)
+                size *= 2;
+        mask = size - 1;
+        table = calloc(size, sizeof(*table));
+        if (!table)
+                return out_of_memory(ps);
+        for (lc_json_t **link = &object->child; *link;) {
+                lc_json_t *n = *link;
+                uint32_t h = 2166136261u;
+
+                for (size_t i = 0; i < n->key_len; i++)
+                        h = (h ^ (unsigned char)n->key[i]) * 16777619u;
+                for (; table[h & mask]; h++)
+                        if (same_key(table[h & mask], n))
+                                break;
+                if (table[h & mask]) {
+                        drop_next(link, object);
+                        replace_node(table[h & mask], n);
+                } else {
+                        table[h & mask] = n;
+                        link = &n->next;
+                }
+        }
+        free(table);
+        return 0;
+}
+
+/* Behind an element: true when the container goes on. *rc < 0 on error. */
+static bool next_item(parser_t *ps, const char *open, char close, int *rc)
+{
+        *rc = -1;
+        skip_blank(ps);
+        if (ps->p >= ps->end) {
+                at_end(ps, open);
+        } else if (*ps->p == close) {
+                ps->p++;
+                *rc = 0;
+        } else if (*ps->p == ',') {
+                ps->p++;
+                skip_blank(ps);
+                if (ps->p < ps->end)
+                        return true;
+                fail(ps, CLS_PARSE, ps->end, "Unexpected end-of-input within/between %s entries",
+                     close == '}' ? "Object" : "Array");
+        } else if (*ps->p == ']' || *ps->p == '}') {
+                wrong_close(ps, open);
+        } else if (check_control(ps) == 0) {
+                unexpected(ps, ps->p, close == '}' ? "was expecting comma to separate Object entries"
+                                                   : "was expecting comma to separate Array entries");
+        }
+        return false;
+}
+
+static int read_key(parser_t *ps, lc_json_t *n)
+{
+        if (*ps->p != '"')
+                return check_control(ps) < 0
+                               ? -1
+                               : unexpected(ps, ps->p, "was expecting double-quote to start field name");
+        if (read_string(ps, "field name", &n->key, &n->key_len) < 0)
+                return -1;
+        skip_blank(ps);
+        if (ps->p >= ps->end)
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input within/between Object entries");
+        if (*ps->p != ':')
+                return check_control(ps) < 0
+                               ? -1
+                               : unexpected(ps, ps->p, "was expecting a colon to separate field name and value");
+        ps->p++;
+        skip_blank(ps);
+        if (ps->p >= ps->end)
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input within/between Object entries");
+        return 0;
+}
+
+static int read_container(parser_t *ps, lc_json_t *n)
+{
+        const char *open = ps->p++;
+        char close = *open == '{' ? '}' : ']';
+        lc_json_t **link = &n->child;
+        int rc;
+
+        n->type = *open == '{' ? LC_J_OBJECT : LC_J_ARRAY;
+        if (++ps->depth > LC_JSON_MAX_DEPTH)
+                return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT, "Document nesting depth (%d) exceeds the maximum "
+                                      "allowed (%d, from `StreamReadConstraints.getMaxNestingDepth()`)", ps->depth,
+                                      LC_JSON_MAX_DEPTH);
+        skip_blank(ps);
+        if (ps->p >= ps->end)
+                return at_end(ps, open);
+        if (*ps->p == close) {
+                ps->p++;
+                ps->depth--;
+                return 0;
+        }
+        if (close == '}' && *ps->p == ']')
+                return wrong_close(ps, open);
+        if (close == ']' && *ps->p == '}')
+                return wrong_close(ps, open);
+        do {
+                lc_json_t *item = lc_arena_alloc(ps->arena, sizeof(*item));
+
+                if (!item)
+                        return out_of_memory(ps);
+                memset(item, 0, sizeof(*item));
+                if (close == '}' && read_key(ps, item) < 0)
+                        return -1;
+                if (read_value(ps, item) < 0)
+                        return -1;
+                *link = item;
+                link = &item->next;
+                n->len++;
+        } while (next_item(ps, open, close, &rc));
+        ps->depth--;
+        if (rc == 0 && close == '}' && n->len > 1) {
+                if (n->len <= FEW)
+                        unique_few(n);
+                else
+                        rc = unique_many(ps, n);
+        }
+        return rc;
+}
+
+static int read_value(parser_t *ps, lc_json_t *n)
+{
+        n->at = ps->p;
+        switch (*ps->p) {
+        case '"':
+                n->type = LC_J_STRING;
+                return read_string(ps, "VALUE_STRING", &n->s, &n->len);
+        case '{':
+        case '[':
+                return read_container(ps, n);
+        case 't':
+                return read_word(ps, n, "true", LC_J_TRUE);
+        case 'f':
+                return read_word(ps, n, "false", LC_J_FALSE);
+        case 'n':
+                return read_word(ps, n, "null", LC_J_NULL);
+        case '-':
+        case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+                return read_number(ps, n);
+        case 'N':
+        case 'I':
+        case '+':
+                return read_odd(ps);
+        case ']':
+        case '}':
+                if (ps->depth == 0)
+                        return fail(ps, CLS_PARSE, ps->p, "Unexpected close marker '%c': no open %s to close", *ps->p,
+                                    *ps->p == '}' ? "Object" : "Array");
+                return unexpected(ps, ps->p, "expected a value");
+        case ',':
+                return unexpected(ps, ps->p, "expected a value");
+        default:
+                break;
+        }
+        if (check_control(ps) < 0)
+                return -1;
+        if (identifier_start((unsigned char)*ps->p))
+                return bad_token(ps, ps->p, ps->p);
+        return unexpected(ps, ps->p, "expected a valid value " ANY_VALUE);
+}
+
+/* ---- encodings other than UTF-8, by Jackson's rule: a mark, or where the zeros are ---- */
+
+static bool find_encoding(const char *text, size_t n, lc_charset_t *cs, size_t *skip)
+{
+        const unsigned char *p = (const unsigned char *)text;
+
+        *skip = 0;
+        if (n >= 4 && !memcmp(p, "\0\0\xFE\xFF", 4)) {
+                *skip = 4;
+                *cs = LC_CS_UTF32BE;
+        } else if (n >= 4 && !memcmp(p, "\xFF\xFE\0\0", 4)) {
+                *skip = 4;
+                *cs = LC_CS_UTF32LE;
+        } else if (n >= 2 && p[0] == 0xFE && p[1] == 0xFF) {
+                *skip = 2;
+                *cs = LC_CS_UTF16BE;
+        } else if (n >= 2 && p[0] == 0xFF && p[1] == 0xFE) {
+                *skip = 2;
+                *cs = LC_CS_UTF16LE;
+        } else if (n >= 4 && !p[0] && !p[1] && !p[2]) {
+                *cs = LC_CS_UTF32BE;
+        } else if (n >= 4 && !p[1] && !p[2] && !p[3]) {
+                *cs = LC_CS_UTF32LE;
+        } else if (n >= 2 && !p[0]) {
+                *cs = LC_CS_UTF16BE;
+        } else if (n >= 2 && !p[1]) {
+                *cs = LC_CS_UTF16LE;
+        } else {
+                return false;
+        }
+        return true;
+}
+
+static int check_rest(parser_t *ps)
+{
+        static const char *const tokens[] = { "VALUE_NULL", "VALUE_TRUE", "VALUE_FALSE", "VALUE_NUMBER_INT",
+                                              "VALUE_STRING", "START_ARRAY", "START_OBJECT" };
+        lc_json_t extra = { 0 };
+        const char *at, *name;
+
+        skip_blank(ps);
+        if (ps->p >= ps->end)
+                return 0;
+        at = ps->p;
+        if (*at == '{' || *at == '[')
+                extra.type = *at == '{' ? LC_J_OBJECT : LC_J_ARRAY;
+        else if (read_value(ps, &extra) < 0)
+                return -1;
+        name = extra.type == LC_J_NUMBER && !extra.integral ? "VALUE_NUMBER_FLOAT" : tokens[extra.type];
+        return fail(ps, CLS_INPUT, at, "Trailing token (of type %s) found after value: not allowed as per "
+                    "`DeserializationFeature.FAIL_ON_TRAILING_TOKENS`", name);
+}
+
+int lc_json_parse_in(lc_arena_t *a, const char *text, size_t len, int flags, lc_json_t **root, lc_json_t *space,
+                     lc_err_t *err)
+{
+        parser_t ps = { .start = text, .p = text, .end = text + len, .flags = flags, .arena = a, .err = err };
+        lc_charset_t cs;
+        size_t skip;
+
+        *root = NULL;
+        if (len && find_encoding(text, len, &cs, &skip)) {
+                if (lc_charset_decode(cs, text + skip, len - skip, a, &ps.start, &len) < 0)
+                        return out_of_memory(&ps);
+                ps.p = ps.start;
+                ps.end = ps.start + len;
+        } else if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) {
+                ps.p += 3;
+        }
+        skip_blank(&ps);
+        if (ps.p >= ps.end)
+                return 0;
+        if (!space && !(space = lc_arena_alloc(a, sizeof(*space))))
+                return out_of_memory(&ps);
+        memset(space, 0, sizeof(*space));
+        if (read_value(&ps, space) < 0)
+                return -1;
+        if (!(flags & LC_JSON_LENIENT) && check_rest(&ps) < 0)
+                return -1;
+        *root = space;
+        return 0;
+}
+
+int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err)
+{
+        lc_json_doc_t *d = malloc(sizeof(*d));
+        int rc;
+
+        *doc = NULL;
+        if (!d)
+                return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory while reading JSON");
+        lc_arena_init(&d->arena);
+        rc = lc_json_parse_in(&d->arena, text, len, flags, doc, &d->root, err);
+        if (rc < 0 || !*doc) {
+                lc_arena_free(&d->arena);
+                free(d);
+                *doc = NULL;
+        }
+        return rc;
+}
+
+void lc_json_free(lc_json_t *doc)
+{
+        lc_json_doc_t *d = (lc_json_doc_t *)doc;
+
+        if (!d)
+                return;
+        lc_arena_free(&d->arena);
+        free(d);
+}
+
+const lc_json_t *lc_json_get(const lc_json_t *object, const char *key)
+{
+        size_t n = strlen(key);
+
+        if (!object || object->type != LC_J_OBJECT)
+                return NULL;
+        for (const lc_json_t *c = object->child; c; c = c->next)
+                if (c->key_len == n && !memcmp(c->key, key, n))
+                        return c;
+        return NULL;
+}
+
+/* ---- numbers ---- */
+
+int64_t lc_json_int64(const lc_json_t *number, bool *exact)
+{
+        const char *p = number->s, *end = p + number->len, *q;
+        bool negative = false, lost = false, point = false;
+        uint64_t low = 0;
+        int64_t whole = 0, exp = 0, seen = 0;
+
+        if (p < end && *p == '-') {
+                negative = true;
+                p++;
+        }
+        for (q = p; q < end && *q != '.' && *q != 'e' && *q != 'E'; q++)
+                whole++;
+        for (; q < end && *q != 'e' && *q != 'E'; q++)
+                ;
+        if (q < end) {
+                bool down = *++q == '-';
+
+                for (q += *q == '-' || *q == '+'; q < end && exp < INT_MAX; q++)
+                        exp = exp * 10 + (*q - '0');
+                exp = down ? -exp : exp;
+        }
+        whole += exp; /* so many digits stand before the point */
+        for (; p < end && *p != 'e' && *p != 'E'; p++) {
+                if (*p == '.' && !point) {
+                        point = true;
+                        continue;
+                }
+                if (seen++ < whole) {
+                        lost |= low > (UINT64_MAX - (uint64_t)(*p - '0')) / 10;
+                        low = low * 10 + (uint64_t)(*p - '0');
+                } else {
+                        lost |= *p != '0';
+                }
+        }
+        for (; seen < whole && low; seen++) { /* zero after 64 steps */
+                lost |= low > UINT64_MAX / 10;
+                low *= 10;
+        }
+        lost |= negative ? low > (uint64_t)INT64_MAX + 1 : low > (uint64_t)INT64_MAX;
+        if (exact)
+                *exact = !lost;
+        return (int64_t)(negative ? 0 - low : low);
+}
+
+static const char *terminated(const lc_json_t *number, char space[MAX_NUMBER + 1])
+{
+        size_t n = number->len < MAX_NUMBER ? number->len : MAX_NUMBER;
+
+        memcpy(space, number->s, n);
+        space[n] = '\0';
+        return space;
+}
+
+double lc_json_double(const lc_json_t *number)
+{
+        char space[MAX_NUMBER + 1];
+        double d = strtod(terminated(number, space), NULL);
+
+        return d == 0 ? 0 : d; /* Java comes through BigDecimal, which has no -0 */
+}
+
+float lc_json_float(const lc_json_t *number)
+{
+        char space[MAX_NUMBER + 1];
+        float f = strtof(terminated(number, space), NULL);
+
+        return f == 0 ? 0 : f;
+}
