@@ -12,6 +12,7 @@
  */
 #ifndef LC_KAFKA_GROUP_H
 #define LC_KAFKA_GROUP_H
+#include "base/buf.h"
 #include "config/worker_config.h"
 
 typedef struct lc_group lc_group_t;
@@ -58,8 +59,12 @@ typedef struct lc_group_events {
         /* A rebalance starts. Eager (protocol 0): stop all work, then lc_group_set_state() with an empty
          * allocation; the member joins after that, or when rebalance.timeout.ms passed. */
         void (*preparing)(void *arg, int16_t protocol);
-        void (*coordinator_lost)(void *arg); /* unreachable for heartbeat.interval.ms: revoke everything */
+        /* Unreachable for heartbeat.interval.ms: stop everything, then lc_group_set_state() with an empty
+         * allocation (joining again waits for that as above). Only when there was an assignment. */
+        void (*coordinator_lost)(void *arg);
         void (*error)(void *arg, const lc_err_t *err);   /* cannot be helped: the worker ends */
+        /* What the herder is doing, appended to *out when it was silent too long; may be NULL. */
+        void (*stage)(void *arg, lc_buf_t *out);
 } lc_group_events_t;
 
 /* url: advertised, ends with "/". Nothing is sent before lc_group_start(). */
@@ -69,6 +74,8 @@ lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc
 void lc_group_set_state(lc_group_t *g, int64_t config_offset, const lc_work_t *allocation);
 int lc_group_start(lc_group_t *g, lc_err_t *err);
 void lc_group_rejoin(lc_group_t *g, const char *reason);
+/* Every assignment delivered is answered by this once the work runs (or was refused), also one with an error;
+ * after an error the member then joins again by itself. */
 void lc_group_assignment_done(lc_group_t *g, int32_t generation);
 /* The generation of the last assignment delivered, -1 none (also within assign()). Any thread. */
 int32_t lc_group_last_generation(const lc_group_t *g);
