@@ -69,8 +69,10 @@ done:
 }
 
 /* What Java does with the answer for one topic. 0 fine, -1 err. */
-static int judge(lc_kafka_new_topic_t *t, rd_kafka_resp_err_t code, const char *text, lc_err_t *err)
+static int judge(lc_kafka_new_topic_t *t, rd_kafka_resp_err_t code, const char *text)
 {
+        lc_err_t *err = &t->err;
+
         switch (code) {
         case RD_KAFKA_RESP_ERR_NO_ERROR:
                 t->created = true;
@@ -103,8 +105,7 @@ static int judge(lc_kafka_new_topic_t *t, rd_kafka_resp_err_t code, const char *
                            "Unable to create topic(s) '%s': %s", t->name, text ? text : rd_kafka_err2str(code));
                 break;
         }
-        if (err && code == err->code)
-                lc_err_cause(err, lc_kafka_err_cls(code), "%s", text ? text : rd_kafka_err2str(code));
+        lc_err_cause(err, lc_kafka_err_cls(code), "%s", text ? text : rd_kafka_err2str(code));
         return -1;
 }
 
@@ -121,10 +122,13 @@ int lc_kafka_create_topics(rd_kafka_t *rk, lc_kafka_new_topic_t *topics, int n, 
 
         for (int i = 0; i < n; i++) {
                 topics[i].created = false;
+                lc_err_clear(&topics[i].err);
+        }
+        for (int i = 0; i < n; i++) {
                 list[i] = rd_kafka_NewTopic_new(topics[i].name, topics[i].partitions, topics[i].replication, why,
                                                 sizeof(why));
                 if (!list[i]) {
-                        lc_err_set(err, LC_FATAL, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION,
+                        lc_err_set(&topics[i].err, LC_FATAL, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION,
                                    "Unable to create topic(s) '%s': %s", topics[i].name, why);
                         goto done;
                 }
@@ -137,8 +141,9 @@ int lc_kafka_create_topics(rd_kafka_t *rk, lc_kafka_new_topic_t *topics, int n, 
         rd_kafka_CreateTopics(rk, list, (size_t)n, options, q);
         ev = rd_kafka_queue_poll(q, ms + 1000);
         if (!ev || rd_kafka_event_error(ev)) {
-                judge(&topics[0], ev ? rd_kafka_event_error(ev) : RD_KAFKA_RESP_ERR__TIMED_OUT,
-                      ev ? rd_kafka_event_error_string(ev) : NULL, err);
+                for (int i = 0; i < n; i++)
+                        judge(&topics[i], ev ? rd_kafka_event_error(ev) : RD_KAFKA_RESP_ERR__TIMED_OUT,
+                              ev ? rd_kafka_event_error_string(ev) : NULL);
                 goto done;
         }
         results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(ev), &count_results);
@@ -147,9 +152,12 @@ int lc_kafka_create_topics(rd_kafka_t *rk, lc_kafka_new_topic_t *topics, int n, 
                 for (int i = 0; i < n; i++)
                         if (!strcmp(topics[i].name, rd_kafka_topic_result_name(results[k])) &&
                             judge(&topics[i], rd_kafka_topic_result_error(results[k]),
-                                  rd_kafka_topic_result_error_string(results[k]), err) < 0)
+                                  rd_kafka_topic_result_error_string(results[k])) < 0)
                                 rc = -1;
 done:
+        for (int i = 0; err && i < n && !err->kind; i++)
+                if (topics[i].err.kind)
+                        *err = topics[i].err;
         if (ev)
                 rd_kafka_event_destroy(ev);
         rd_kafka_queue_destroy(q);

@@ -17,6 +17,7 @@ typedef struct lc_kafka_new_topic {
         int partitions, replication; /* -1: the broker's default */
         const lc_props_t *settings;  /* may be NULL */
         bool created;                /* out; false: existed, or may not be created by us */
+        lc_err_t err;                /* out; kind 0: fine */
 } lc_kafka_new_topic_t;
 
 /* Partition counts of n topics in one request; 0 = no such topic. Only partitions with a leader count once

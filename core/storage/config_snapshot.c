@@ -40,8 +40,8 @@ void lc_config_snapshot_unref(lc_config_snapshot_t *s)
                 free(c->name);
                 lc_props_free(c->config);
                 lc_props_free(c->applied);
-                for (int k = 0; k < c->ntasks; k++)
-                        lc_props_free(c->tasks ? c->tasks[k] : NULL);
+                for (int k = 0; c->tasks && k < c->ntasks; k++)
+                        lc_props_free(c->tasks[k]);
                 free(c->tasks);
         }
         free(s->v);

@@ -1,0 +1,690 @@
+/*
+ * topic_hub.c - see topic_hub.h: following and writing the internal topics once they are up.
+ * Lock: hub.lock (topic_hub_internal.h says what it guards). spec/kafka/storage_spec.lua
+ *
+ * Two readers, because fetch.wait.max.ms cannot change: the fast one (10 ms) reads to the end and stays for a
+ * moment, the slow one (500 ms, one request twice a second when idle) takes over. While both run, a record
+ * is taken once: by its offset.
+ */
+#include "kafka/topic_hub.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kafka/topic_hub_internal.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+        FAST_WAIT_MS = 10,
+        OVERLAP_MS = 1500, /* the slow reader's partitions join its fetches within one wait */
+        CHUNK = 512,
+        IDLE_MS = 1000,
+        FLUSH_SLICE_MS = 50
+};
+
+typedef struct sent {
+        lc_hub_topic_t *t;
+        lc_hub_done_fn *done;
+        void *arg;
+} sent_t;
+
+/* ---- small helpers ---- */
+
+static struct timespec in_ms(int64_t ms)
+{
+        struct timespec ts;
+
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        ts.tv_sec += ms / 1000;
+        ts.tv_nsec += (ms % 1000) * 1000000;
+        if (ts.tv_nsec >= 1000000000) {
+                ts.tv_sec++;
+                ts.tv_nsec -= 1000000000;
+        }
+        return ts;
+}
+
+/* Under the lock: until something changed or `until` (monotonic ms) passed. false: passed. */
+static bool wait_changed(lc_topic_hub_t *hub, int64_t until)
+{
+        int64_t left = until - lc_now_ms();
+        struct timespec ts;
+
+        if (left <= 0)
+                return false;
+        ts = in_ms(left);
+        pthread_cond_timedwait(&hub->changed, &hub->lock, &ts);
+        return true;
+}
+
+/* ---- making ---- */
+
+lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *consumer, bool read_committed,
+                                 int create_ms, lc_err_t *err)
+{
+        static const char *const defaults[][2] = {
+                { "linger.ms", "0" },
+                { "max.in.flight", "1" },
+                { "acks", "all" },
+                { "message.send.max.retries", "2147483647" },
+                { "topic.metadata.propagation.max.ms", "3600000" },
+                { "reconnect.backoff.ms", "50" },
+                { "reconnect.backoff.max.ms", "1000" },
+                { NULL, NULL }
+        };
+        lc_topic_hub_t *hub = lc_calloc(1, sizeof(*hub));
+        lc_props_t *conf = lc_props_copy(producer);
+        pthread_condattr_t attr;
+
+        pthread_mutex_init(&hub->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&hub->changed, &attr);
+        pthread_condattr_destroy(&attr);
+        hub->waker.fd = -1;
+        hub->create_ms = create_ms;
+        hub->consumer_conf = lc_props_copy(consumer);
+        lc_props_del(hub->consumer_conf, "group.id");
+        if (read_committed || !lc_props_has(consumer, "isolation.level"))
+                lc_props_set(hub->consumer_conf, "isolation.level",
+                             read_committed ? "read_committed" : "read_uncommitted");
+        /* a topic that is missing must never appear with the broker's defaults, and the ends asked for are
+         * the real ones, as Java's admin client asks */
+        lc_props_set(conf, "allow.auto.create.topics", "false");
+        lc_props_set(conf, "isolation.level", "read_uncommitted");
+        hub->servers = lc_strdup(lc_props_get_or(producer, "bootstrap.servers", "?"));
+        if (lc_waker_init(&hub->waker) < 0) {
+                lc_err_set(err, LC_FATAL, errno, "No descriptor for a wake-up: %s", strerror(errno));
+                goto fail;
+        }
+        hub->producer = lc_kafka_open(RD_KAFKA_PRODUCER, conf, defaults, RD_KAFKA_EVENT_DR, err);
+        if (!hub->producer)
+                goto fail;
+        hub->reports = rd_kafka_queue_get_main(hub->producer->rk);
+        lc_kafka_queue_wakes(hub->reports, &hub->waker);
+        lc_props_free(conf);
+        return hub;
+fail:
+        lc_props_free(conf);
+        lc_topic_hub_free(hub);
+        return NULL;
+}
+
+lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
+{
+        lc_hub_topic_t *t = lc_calloc(1, sizeof(*t));
+        rd_kafka_topic_conf_t *tc = rd_kafka_default_topic_conf_dup(hub->producer->rk);
+        char ms[16], why[128];
+
+        lc_assert(hub->ntopics < LC_HUB_TOPICS);
+        t->hub = hub;
+        t->index = hub->ntopics;
+        t->conf = *conf;
+        t->name = lc_strdup(conf->name);
+        t->setting = lc_strdup(conf->setting);
+        t->purpose = lc_strdup(conf->purpose);
+        t->settings = lc_props_copy(conf->settings);
+        lc_props_set(t->settings, "cleanup.policy", "compact");
+        t->conf.settings = t->settings;
+        snprintf(ms, sizeof(ms), "%d", conf->write_ms);
+        if (rd_kafka_topic_conf_set(tc, "message.timeout.ms", ms, why, sizeof(why)) != RD_KAFKA_CONF_OK)
+                lc_log(LC_WARN, "KAFKA", "message.timeout.ms of '%s': %s", t->name, why);
+        t->out = rd_kafka_topic_new(hub->producer->rk, t->name, tc);
+        hub->topics[hub->ntopics++] = t;
+        return t;
+}
+
+/* ---- reading ---- */
+
+static lc_hub_topic_t *topic_of(lc_topic_hub_t *hub, const rd_kafka_message_t *m)
+{
+        const char *name = m->rkt ? rd_kafka_topic_name(m->rkt) : "";
+
+        for (int i = 0; i < hub->ntopics; i++)
+                if (!strcmp(hub->topics[i]->name, name))
+                        return hub->topics[i];
+        return NULL;
+}
+
+static void take_record(lc_topic_hub_t *hub, lc_hub_topic_t *t, const rd_kafka_message_t *m)
+{
+        rd_kafka_timestamp_type_t type;
+        lc_hub_record_t r = { .topic = t->name, .partition = m->partition, .offset = m->offset };
+
+        /* written by this thread only, so read without the lock */
+        if (hub->fast.client && hub->slow.client && m->offset < t->position[m->partition])
+                return; /* the other reader had it */
+        r.timestamp = rd_kafka_message_timestamp(m, &type);
+        r.key = m->key;
+        r.key_len = m->key_len;
+        r.value = m->payload;
+        r.value_len = m->len;
+        t->conf.on_record(t->conf.arg, &r);
+        pthread_mutex_lock(&hub->lock);
+        t->position[m->partition] = m->offset + 1;
+        pthread_mutex_unlock(&hub->lock);
+}
+
+/* All that waits in the reader's queue. Returns whether anything moved. */
+static bool serve_reader(lc_topic_hub_t *hub, lc_hub_reader_t *r)
+{
+        rd_kafka_message_t *batch[CHUNK];
+        rd_kafka_event_t *ev;
+        rd_kafka_queue_t *main_queue;
+        bool moved = false;
+        ssize_t n;
+
+        if (!r->client)
+                return false;
+        while ((n = rd_kafka_consume_batch_queue(r->queue, 0, batch, CHUNK)) > 0) {
+                for (ssize_t i = 0; i < n; i++) {
+                        rd_kafka_message_t *m = batch[i];
+                        lc_hub_topic_t *t = topic_of(hub, m);
+                        if (t && m->partition >= 0 && m->partition < t->npartitions) {
+                                if (!m->err) {
+                                        take_record(hub, t, m);
+                                        moved = true;
+                                } else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+                                        /* behind markers of transactions and aborted records */
+                                        pthread_mutex_lock(&hub->lock);
+                                        if (m->offset > t->position[m->partition])
+                                                t->position[m->partition] = m->offset;
+                                        pthread_mutex_unlock(&hub->lock);
+                                        moved = true;
+                                } else if (lc_kafka_err_kind(m->err) != LC_RETRIABLE) {
+                                        lc_log(LC_ERROR, "KAFKA", "Error polling: %s-%d: %s", t->name,
+                                               (int)m->partition, rd_kafka_message_errstr(m));
+                                }
+                        }
+                        rd_kafka_message_destroy(m);
+                }
+                if (n < CHUNK)
+                        break;
+        }
+        main_queue = rd_kafka_queue_get_main(r->client->rk);
+        while ((ev = rd_kafka_queue_poll(main_queue, 0))) /* errors: the log callback says them */
+                rd_kafka_event_destroy(ev);
+        rd_kafka_queue_destroy(main_queue);
+        return moved;
+}
+
+/* ---- delivery reports ---- */
+
+static void report(lc_topic_hub_t *hub, const rd_kafka_message_t *m)
+{
+        sent_t *s = m->_private;
+        lc_hub_topic_t *t = s->t;
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        if (m->err)
+                lc_kafka_err_set(&err, hub->producer->rk, m->err, NULL, "Cannot write to topic '%s'", t->name);
+        if (s->done)
+                s->done(s->arg, m->err ? &err : NULL, m->partition, m->offset);
+        free(s);
+        pthread_mutex_lock(&hub->lock);
+        t->done++;
+        pthread_cond_broadcast(&hub->changed);
+        pthread_mutex_unlock(&hub->lock);
+}
+
+static void serve_reports(lc_topic_hub_t *hub)
+{
+        const rd_kafka_message_t *m;
+        rd_kafka_event_t *ev;
+
+        while ((ev = rd_kafka_queue_poll(hub->reports, 0))) {
+                if (rd_kafka_event_type(ev) == RD_KAFKA_EVENT_DR)
+                        while ((m = rd_kafka_event_message_next(ev)))
+                                report(hub, m);
+                rd_kafka_event_destroy(ev);
+        }
+}
+
+/* ---- the thread ---- */
+
+static void note_ends(lc_topic_hub_t *hub)
+{
+        pthread_mutex_lock(&hub->lock);
+        for (int i = 0; i < hub->ntopics; i++) {
+                lc_hub_topic_t *t = hub->topics[i];
+                bool at_end = t->npartitions > 0;
+                for (int p = 0; p < t->npartitions && at_end; p++)
+                        at_end = t->position[p] >= t->first_end[p];
+                t->at_end = t->at_end || (at_end && !t->failed);
+        }
+        pthread_cond_broadcast(&hub->changed);
+        pthread_mutex_unlock(&hub->lock);
+}
+
+static bool all_at_end(const lc_topic_hub_t *hub)
+{
+        for (int i = 0; i < hub->ntopics; i++)
+                if (!hub->topics[i]->at_end && !hub->topics[i]->failed)
+                        return false;
+        return true;
+}
+
+static void start_slow(lc_topic_hub_t *hub)
+{
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        if (lc_hub_reader_open(hub, &hub->slow, "500", &err) < 0) {
+                lc_log(LC_ERROR, "KAFKA", "%s; staying with short polls", err.msg);
+                hub->swap_at = -1;
+                return;
+        }
+        for (int i = 0; i < hub->ntopics; i++)
+                for (int p = 0; p < hub->topics[i]->npartitions; p++) {
+                        lc_hub_topic_t *t = hub->topics[i];
+                        /* until the slow one is there the fast one listens to the empty ones too */
+                        if (!t->reading[p])
+                                lc_hub_reader_start(&hub->fast, t, p, t->position[p]);
+                        t->reading[p] = true;
+                        lc_hub_reader_start(&hub->slow, t, p, t->position[p]);
+                }
+        hub->swap_at = lc_now_ms() + OVERLAP_MS;
+}
+
+/* Destroying a handle takes a while; nobody needs to wait for it. */
+static void *reap(void *arg)
+{
+        lc_hub_reader_t *r = arg;
+
+        lc_hub_reader_close(r);
+        free(r);
+        return NULL;
+}
+
+static void drop_fast(lc_topic_hub_t *hub)
+{
+        lc_hub_reader_t *old = lc_malloc(sizeof(*old));
+
+        rd_kafka_queue_io_event_enable(hub->fast.queue, -1, NULL, 0);
+        *old = hub->fast;
+        memset(&hub->fast, 0, sizeof(hub->fast));
+        hub->swap_at = -1;
+        if (pthread_create(&hub->reaper, NULL, reap, old) == 0)
+                hub->reaping = true;
+        else
+                reap(old);
+}
+
+static void *run(void *arg)
+{
+        lc_topic_hub_t *hub = arg;
+        int64_t tick = lc_now_ms() + IDLE_MS;
+
+        lc_log_context(hub->context);
+        if (lc_hub_bring_up(hub) < 0)
+                return NULL;
+        note_ends(hub);
+        while (!hub->quit) {
+                bool moved;
+                int wait = IDLE_MS;
+
+                lc_waker_clear(&hub->waker);
+                moved = serve_reader(hub, &hub->fast);
+                moved = serve_reader(hub, &hub->slow) || moved;
+                serve_reports(hub);
+                for (int i = 0; i < hub->ntopics; i++)
+                        if (hub->topics[i]->conf.on_tick && lc_now_ms() >= tick)
+                                hub->topics[i]->conf.on_tick(hub->topics[i]->conf.arg);
+                if (lc_now_ms() >= tick)
+                        tick = lc_now_ms() + IDLE_MS;
+                if (moved)
+                        note_ends(hub);
+                if (hub->swap_at == 0 && all_at_end(hub))
+                        start_slow(hub);
+                else if (hub->swap_at > 0 && lc_now_ms() >= hub->swap_at)
+                        drop_fast(hub);
+                if (hub->swap_at > 0 && hub->swap_at - lc_now_ms() < wait)
+                        wait = (int)(hub->swap_at - lc_now_ms());
+                if (!hub->quit)
+                        lc_waker_wait(&hub->waker, wait > 0 ? wait : 0);
+        }
+        return NULL;
+}
+
+static int ensure_running(lc_topic_hub_t *hub, lc_err_t *err)
+{
+        char wait[8];
+        int rc = 0;
+
+        pthread_mutex_lock(&hub->lock);
+        if (!hub->running) {
+                snprintf(wait, sizeof(wait), "%d", FAST_WAIT_MS);
+                snprintf(hub->context, sizeof(hub->context), "%s", lc_log_get_context());
+                rc = lc_hub_reader_open(hub, &hub->fast, wait, err);
+                if (rc == 0 && (rc = pthread_create(&hub->thread, NULL, run, hub)) != 0)
+                        rc = lc_err_set(err, LC_FATAL, rc, "Cannot start a thread: %s", strerror(rc));
+                hub->running = rc == 0;
+        }
+        pthread_mutex_unlock(&hub->lock);
+        return rc;
+}
+
+int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *err)
+{
+        lc_topic_hub_t *hub = t->hub;
+        int rc = -1;
+
+        if (ensure_running(hub, err) < 0)
+                return -1;
+        pthread_mutex_lock(&hub->lock);
+        while (!t->at_end && !t->failed && !(stop && *stop))
+                wait_changed(hub, lc_now_ms() + FLUSH_SLICE_MS);
+        if (t->failed && err && !err->kind)
+                *err = t->error;
+        else if (!t->failed && !t->at_end)
+                lc_err_set(err, LC_FATAL, 0, "Stopped while waiting for topic '%s'", t->name);
+        else if (t->at_end)
+                rc = 0;
+        pthread_mutex_unlock(&hub->lock);
+        return rc;
+}
+
+int lc_hub_topic_partition_count(lc_hub_topic_t *t)
+{
+        int n;
+
+        pthread_mutex_lock(&t->hub->lock);
+        n = t->npartitions;
+        pthread_mutex_unlock(&t->hub->lock);
+        return n;
+}
+
+/* ---- reading to the end ---- */
+
+/* Under the lock: everything sent so far is done. */
+static bool wait_done(lc_hub_topic_t *t, int64_t until)
+{
+        uint64_t upto = t->sent;
+
+        while (t->done < upto)
+                if (!wait_changed(t->hub, until))
+                        return false;
+        return true;
+}
+
+bool lc_hub_topic_flush(lc_hub_topic_t *t, int ms)
+{
+        bool ok;
+
+        pthread_mutex_lock(&t->hub->lock);
+        ok = wait_done(t, lc_now_ms() + ms);
+        pthread_mutex_unlock(&t->hub->lock);
+        return ok;
+}
+
+/* One query answers everybody who asked before it was sent. Under the lock; -1 with err. */
+static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
+{
+        lc_topic_hub_t *hub = t->hub;
+        uint64_t need = t->asked + 1;
+
+        while (t->answered < need) {
+                if (t->asking) {
+                        if (!wait_changed(hub, until))
+                                return lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                                                      lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
+                                                      "Timed out reading the end offsets of topic '%s'", t->name);
+                        continue;
+                }
+                {
+                        int64_t *ends = lc_calloc((size_t)t->npartitions, sizeof(*ends));
+                        int64_t left = until - lc_now_ms();
+                        uint64_t mine = ++t->asked;
+                        lc_err_t why;
+
+                        t->asking = true;
+                        pthread_mutex_unlock(&hub->lock);
+                        lc_err_clear(&why);
+                        lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END, left > 1 ? (int)left : 1,
+                                          &ends, &why);
+                        pthread_mutex_lock(&hub->lock);
+                        t->asking = false;
+                        t->answered = mine;
+                        t->ask_error = why;
+                        if (!why.kind)
+                                memcpy(t->end, ends, (size_t)t->npartitions * sizeof(*ends));
+                        free(ends);
+                        pthread_cond_broadcast(&hub->changed);
+                }
+        }
+        if (!t->ask_error.kind)
+                return 0;
+        if (err && !err->kind)
+                *err = t->ask_error;
+        return -1;
+}
+
+int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err)
+{
+        lc_topic_hub_t *hub = t->hub;
+        int64_t until = lc_now_ms() + ms, *ends = NULL;
+        int rc = -1;
+
+        pthread_mutex_lock(&hub->lock);
+        if (!t->npartitions) {
+                lc_err_set(err, LC_FATAL, 0, "Topic '%s' was not started", t->name);
+                goto done;
+        }
+        if (!wait_done(t, until)) {
+                lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                               lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
+                               "Timed out waiting for what was written to topic '%s'", t->name);
+                goto done;
+        }
+        if (ask_ends(t, until, err) < 0)
+                goto done;
+        ends = lc_malloc((size_t)t->npartitions * sizeof(*ends));
+        memcpy(ends, t->end, (size_t)t->npartitions * sizeof(*ends));
+        for (int p = 0; p < t->npartitions;) {
+                if (t->position[p] >= ends[p]) {
+                        p++;
+                } else if (!wait_changed(hub, until)) {
+                        lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                                       lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
+                                       "Timed out reading topic '%s' to its end: partition %d is at %lld of %lld",
+                                       t->name, p, (long long)t->position[p], (long long)ends[p]);
+                        goto done;
+                }
+        }
+        rc = 0;
+done:
+        pthread_mutex_unlock(&hub->lock);
+        free(ends);
+        return rc;
+}
+
+/* ---- writing ---- */
+
+void lc_hub_topic_send(lc_hub_topic_t *t, const lc_hub_out_t *out, lc_hub_done_fn *done, void *arg)
+{
+        lc_topic_hub_t *hub = t->hub;
+        sent_t *s = lc_calloc(1, sizeof(*s));
+        int32_t partition = out->partition;
+        rd_kafka_resp_err_t code;
+
+        s->t = t;
+        s->done = done;
+        s->arg = arg;
+        pthread_mutex_lock(&hub->lock);
+        t->sent++;
+        if (partition < 0)
+                partition = lc_kafka_partition(out->key, out->key_len, t->npartitions);
+        pthread_mutex_unlock(&hub->lock);
+        code = partition < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION :
+                               rd_kafka_producev(hub->producer->rk, RD_KAFKA_V_RKT(t->out),
+                                                 RD_KAFKA_V_PARTITION(partition),
+                                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                                 RD_KAFKA_V_KEY(out->key, out->key_len),
+                                                 RD_KAFKA_V_VALUE((void *)out->value, out->value_len),
+                                                 RD_KAFKA_V_OPAQUE(s), RD_KAFKA_V_END);
+        if (code) {
+                lc_err_t err;
+                lc_err_clear(&err);
+                lc_kafka_err_set(&err, hub->producer->rk, code, NULL, "Cannot write to topic '%s'", t->name);
+                if (done)
+                        done(arg, &err, partition, -1);
+                free(s);
+                pthread_mutex_lock(&hub->lock);
+                t->done++;
+                pthread_cond_broadcast(&hub->changed);
+                pthread_mutex_unlock(&hub->lock);
+        }
+}
+
+/* Shared by the writer, which may give up, and the reports that are still to come. */
+typedef struct write_state {
+        lc_topic_hub_t *hub;
+        int refs;
+        size_t left;
+        lc_err_t err;
+        int32_t partition;
+        int64_t offset; /* of the last record */
+} write_state_t;
+
+static void write_unref(write_state_t *w)
+{
+        if (__atomic_sub_fetch(&w->refs, 1, __ATOMIC_ACQ_REL) == 0)
+                free(w);
+}
+
+static void write_done(void *arg, const lc_err_t *err, int32_t partition, int64_t offset)
+{
+        write_state_t *w = arg;
+        lc_topic_hub_t *hub = w->hub;
+
+        pthread_mutex_lock(&hub->lock);
+        w->left--;
+        if (err && !w->err.kind)
+                w->err = *err;
+        if (!err) {
+                w->partition = partition;
+                w->offset = offset;
+        }
+        pthread_cond_broadcast(&hub->changed);
+        pthread_mutex_unlock(&hub->lock);
+        write_unref(w);
+}
+
+int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, bool seen, int ms, lc_err_t *err)
+{
+        lc_topic_hub_t *hub = t->hub;
+        write_state_t *w = lc_calloc(1, sizeof(*w));
+        int64_t until = lc_now_ms() + ms;
+        int rc = -1;
+
+        w->hub = hub;
+        w->refs = (int)n + 1;
+        w->left = n;
+        w->offset = -1;
+        for (size_t i = 0; i < n; i++)
+                lc_hub_topic_send(t, &out[i], write_done, w);
+        pthread_mutex_lock(&hub->lock);
+        while (w->left && wait_changed(hub, until))
+                ;
+        if (w->err.kind) {
+                if (err && !err->kind)
+                        *err = w->err;
+                goto done;
+        }
+        while (!w->left && seen && w->offset >= 0 && t->position[w->partition] <= w->offset)
+                if (!wait_changed(hub, until))
+                        break;
+        if (w->left || (seen && w->offset >= 0 && t->position[w->partition] <= w->offset)) {
+                lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                               lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
+                               w->left ? "Topic '%s' did not acknowledge within %d ms" :
+                                         "What was written to topic '%s' did not come back within %d ms",
+                               t->name, ms);
+                goto done;
+        }
+        rc = 0;
+done:
+        pthread_mutex_unlock(&hub->lock);
+        write_unref(w);
+        return rc;
+}
+
+/* ---- the rest ---- */
+
+char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, int ms, const volatile int *stop, lc_err_t *err)
+{
+        int64_t since = lc_now_ms(), until = since + ms, said = since;
+
+        while (!(stop && *stop) && lc_now_ms() < until) {
+                char *id = rd_kafka_clusterid(hub->producer->rk, 100);
+                if (id) {
+                        char *copy = lc_strdup(id);
+                        rd_kafka_mem_free(hub->producer->rk, id);
+                        return copy;
+                }
+                if (lc_now_ms() - said >= 10000) {
+                        said = lc_now_ms();
+                        lc_log(LC_WARN, "KAFKA", "Waiting for Kafka at %s to describe the cluster (%lld s so far)",
+                               hub->servers, (long long)(said - since) / 1000);
+                }
+        }
+        lc_err_set_cls(err, LC_FATAL, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                       "org.apache.kafka.common.errors.TimeoutException",
+                       stop && *stop ? "Stopped while waiting for a broker" :
+                                       "Timed out waiting for a node assignment. Call: listNodes");
+        return NULL;
+}
+
+void lc_topic_hub_free(lc_topic_hub_t *hub)
+{
+        if (!hub)
+                return;
+        hub->quit = 1;
+        if (hub->running) {
+                lc_waker_wake(&hub->waker);
+                pthread_join(hub->thread, NULL);
+        }
+        if (hub->reaping)
+                pthread_join(hub->reaper, NULL);
+        lc_hub_reader_close(&hub->fast);
+        lc_hub_reader_close(&hub->slow);
+        if (hub->producer) {
+                int64_t until = lc_now_ms() + 10000;
+                rd_kafka_purge(hub->producer->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+                while (rd_kafka_outq_len(hub->producer->rk) > 0 && lc_now_ms() < until) {
+                        serve_reports(hub);
+                        lc_waker_clear(&hub->waker);
+                        if (rd_kafka_outq_len(hub->producer->rk) > 0)
+                                lc_waker_wait(&hub->waker, 20);
+                }
+                serve_reports(hub);
+                rd_kafka_queue_io_event_enable(hub->reports, -1, NULL, 0);
+                rd_kafka_queue_destroy(hub->reports);
+        }
+        for (int i = 0; i < hub->ntopics; i++) {
+                lc_hub_topic_t *t = hub->topics[i];
+                if (t->out)
+                        rd_kafka_topic_destroy(t->out);
+                free(t->name);
+                free(t->setting);
+                free(t->purpose);
+                lc_props_free(t->settings);
+                free(t->position);
+                free(t->first_end);
+                free(t->reading);
+                free(t->end);
+                free(t);
+        }
+        lc_kafka_close(hub->producer);
+        if (hub->waker.fd >= 0)
+                lc_waker_close(&hub->waker);
+        lc_props_free(hub->consumer_conf);
+        free(hub->servers);
+        pthread_cond_destroy(&hub->changed);
+        pthread_mutex_destroy(&hub->lock);
+        free(hub);
+}
