@@ -25,11 +25,12 @@
 #define SOURCE "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: %zu, column: %zu]"
 #define ANY_VALUE "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 
-enum { MAX_NUMBER = 1000, MAX_TOKEN = 256, FEW = 16 };
+enum { MAX_NUMBER = 1000, MAX_LITERAL = MAX_NUMBER + 8, MAX_TOKEN = 256, FEW = 16 };
 
 typedef struct parser {
         const char *start, *p, *end;
         int flags, depth;
+        char close; /* of the innermost open container */
         lc_arena_t *arena;
         lc_err_t *err;
 } parser_t;
@@ -74,25 +75,24 @@ static int out_of_memory(parser_t *ps)
         return lc_err_set(ps->err, LC_FATAL, ENOMEM, "Out of memory while reading JSON");
 }
 
-/* "'x' (code 120)" of the character at `at`; a character of several bytes is decoded first. */
-static void describe(const parser_t *ps, const char *at, char out[64])
+/* "'x' (code 120)" of the byte at `at`, which Jackson takes for a Latin-1 character. */
+static void describe(const char *at, char out[64])
 {
-        size_t used;
-        uint32_t c = lc_utf8_next(at, (size_t)(ps->end - at), &used, NULL);
+        unsigned char c = (unsigned char)*at;
+        char text[8] = "";
 
+        text[lc_utf8_put(text, c)] = '\0';
         if (c < 0x20 || (c >= 0x7F && c < 0xA0))
-                snprintf(out, 64, "(CTRL-CHAR, code %u)", (unsigned)c);
-        else if (c > 255)
-                snprintf(out, 64, "'%.*s' (code %u / 0x%x)", (int)used, at, (unsigned)c, (unsigned)c);
+                snprintf(out, 64, "(CTRL-CHAR, code %u)", c);
         else
-                snprintf(out, 64, "'%.*s' (code %u)", (int)used, at, (unsigned)c);
+                snprintf(out, 64, "'%s' (code %u)", text, c);
 }
 
 static int unexpected(parser_t *ps, const char *at, const char *comment)
 {
         char what[64];
 
-        describe(ps, at, what);
+        describe(at, what);
         return fail(ps, CLS_PARSE, at, "Unexpected character (%s): %s", what, comment);
 }
 
@@ -100,7 +100,7 @@ static int bad_number(parser_t *ps, const char *at, const char *comment)
 {
         char what[64];
 
-        describe(ps, at, what);
+        describe(at, what);
         return fail(ps, CLS_PARSE, at, "Unexpected character (%s) in numeric value: %s", what, comment);
 }
 
@@ -239,13 +239,14 @@ static int hex_digit(char c)
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int string_end(parser_t *ps, const char *q, const char *what, const char *esc)
+static int string_end(parser_t *ps, const char *q, const char *what)
 {
         unsigned char c;
 
+        if (q >= ps->end && !strcmp(what, "field name") && ps->p == ps->end)
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input: was expecting closing '\"' for name");
         if (q >= ps->end)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in %s",
-                            esc ? "character escape sequence" : what);
+                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in %s", what);
         c = (unsigned char)*q;
         return fail(ps, CLS_PARSE, q, "Illegal unquoted character ((CTRL-CHAR, code %u)): has to be escaped using "
                     "backslash to be included in %s", c, !strcmp(what, "field name") ? "name" : "string value");
@@ -286,7 +287,7 @@ static int read_escape(parser_t *ps, const char **at, char **out)
         if (*q != 'u') {
                 char what[64];
 
-                describe(ps, q, what);
+                describe(q, what);
                 return fail(ps, CLS_PARSE, q, "Unrecognized character escape %s", what);
         }
         unit = read_unit(ps, q + 1);
@@ -342,7 +343,7 @@ static int read_high(parser_t *ps, const char **at, char **out)
 static int decode_string(parser_t *ps, const char *what, const char **text, size_t *len)
 {
         const char *q = ps->p, *stop = q;
-        bool high;
+        bool high = false;
         char *out, *at;
 
         for (;;) { /* how much room is needed at most */
@@ -365,7 +366,7 @@ static int decode_string(parser_t *ps, const char *what, const char **text, size
                 if (q < ps->end && *q == '"')
                         break;
                 if (q >= ps->end || (unsigned char)*q < 0x20)
-                        return string_end(ps, q, what, NULL);
+                        return string_end(ps, q, what);
                 if (*q == '\\' ? read_escape(ps, &q, &at) < 0 : read_high(ps, &q, &at) < 0)
                         return -1;
         }
@@ -406,16 +407,43 @@ static int number_eof(parser_t *ps)
         return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in null");
 }
 
+/* Java keeps the exponent of a BigDecimal in an int. `q` is behind the 'e'. */
+static int check_exponent(parser_t *ps, const char *from, const char *q, const char *to)
+{
+        int64_t exp = 0;
+
+        q += *q == '+' || *q == '-';
+        while (q < to && *q == '0')
+                q++;
+        if (to - q <= 10)
+                for (const char *d = q; d < to; d++)
+                        exp = exp * 10 + (*d - '0');
+        if (to - q <= 10 && exp <= INT_MAX)
+                return 0;
+        return lc_err_set_cls(ps->err, LC_DATA, 0, "java.lang.NumberFormatException", "Value \"%.*s\" can not be "
+                              "deserialized as `java.math.BigDecimal`, reason:  %s", (int)(to - from), from,
+                              to - q > 10 ? "Too many nonzero exponent digits." : "Exponent overflow.");
+}
+
+static size_t count_digits(const char *from, const char *to)
+{
+        size_t n = 0;
+
+        for (; from < to; from++)
+                n += *from >= '0' && *from <= '9';
+        return n;
+}
+
 static int take_number(parser_t *ps, lc_json_t *n, const char *from, const char *zeros, const char *to)
 {
         size_t len = (size_t)(to - zeros);
         bool minus = *from == '-' && zeros != from + 1;
         char *copy;
 
-        if ((size_t)(to - from) > MAX_NUMBER)
+        if (to - from > MAX_NUMBER && count_digits(from, to) > MAX_NUMBER)
                 return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT, "Number value length (%zu) exceeds the maximum "
                                       "allowed (%d, from `StreamReadConstraints.getMaxNumberLength()`)",
-                                      (size_t)(to - from), MAX_NUMBER);
+                                      count_digits(from, to), MAX_NUMBER);
         n->type = LC_J_NUMBER;
         if (!minus && *from == '-') { /* the sign stands right before the digits */
                 zeros--;
@@ -477,8 +505,9 @@ static int read_number(parser_t *ps, lc_json_t *n)
                         q++;
         }
         if (q < ps->end && (*q == 'e' || *q == 'E')) {
+                const char *exp = ++q;
+
                 n->integral = false;
-                q++;
                 if (q < ps->end && (*q == '+' || *q == '-'))
                         q++;
                 if (q >= ps->end)
@@ -487,6 +516,8 @@ static int read_number(parser_t *ps, lc_json_t *n)
                         return bad_number(ps, q, "Exponent indicator not followed by a digit");
                 while (is_digit(ps, q))
                         q++;
+                if (check_exponent(ps, from, exp, q) < 0)
+                        return -1;
         }
         if (ps->depth == 0 && q < ps->end && *q != ' ' && *q != '\n' && *q != '\r' && *q != '\t')
                 return unexpected(ps, q, "Expected space separating root-level values");
@@ -686,6 +717,7 @@ static int read_container(parser_t *ps, lc_json_t *n)
                 memset(item, 0, sizeof(*item));
                 if (close == '}' && read_key(ps, item) < 0)
                         return -1;
+                ps->close = close;
                 if (read_value(ps, item) < 0)
                         return -1;
                 *link = item;
@@ -730,7 +762,7 @@ static int read_value(parser_t *ps, lc_json_t *n)
                 if (ps->depth == 0)
                         return fail(ps, CLS_PARSE, ps->p, "Unexpected close marker '%c': no open %s to close", *ps->p,
                                     *ps->p == '}' ? "Object" : "Array");
-                return unexpected(ps, ps->p, "expected a value");
+                return unexpected(ps, ps->p, *ps->p == ps->close ? "expected a value" : "expected a valid value " ANY_VALUE);
         case ',':
                 return unexpected(ps, ps->p, "expected a value");
         default:
@@ -913,9 +945,9 @@ int64_t lc_json_int64(const lc_json_t *number, bool *exact)
         return (int64_t)(negative ? 0 - low : low);
 }
 
-static const char *terminated(const lc_json_t *number, char space[MAX_NUMBER + 1])
+static const char *terminated(const lc_json_t *number, char space[MAX_LITERAL + 1])
 {
-        size_t n = number->len < MAX_NUMBER ? number->len : MAX_NUMBER;
+        size_t n = number->len < MAX_LITERAL ? number->len : MAX_LITERAL;
 
         memcpy(space, number->s, n);
         space[n] = '\0';
@@ -924,7 +956,7 @@ static const char *terminated(const lc_json_t *number, char space[MAX_NUMBER + 1
 
 double lc_json_double(const lc_json_t *number)
 {
-        char space[MAX_NUMBER + 1];
+        char space[MAX_LITERAL + 1];
         double d = strtod(terminated(number, space), NULL);
 
         return d == 0 ? 0 : d; /* Java comes through BigDecimal, which has no -0 */
@@ -932,7 +964,7 @@ double lc_json_double(const lc_json_t *number)
 
 float lc_json_float(const lc_json_t *number)
 {
-        char space[MAX_NUMBER + 1];
+        char space[MAX_LITERAL + 1];
         float f = strtof(terminated(number, space), NULL);
 
         return f == 0 ? 0 : f;
