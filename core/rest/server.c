@@ -443,6 +443,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
 {
         exchange_t *x = *con_cls;
         lc_rest_context_t ctx;
+        state_t state;
 
         (void)cls;
         (void)mhd;
@@ -459,7 +460,10 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
                 *size = 0;
                 return on_body(x, data, n);
         }
-        switch (x->state) {
+        pthread_mutex_lock(&x->rest->lock);
+        state = x->state;
+        pthread_mutex_unlock(&x->rest->lock);
+        switch (state) {
         case READING:
                 return answer_request(x);
         case ANSWERED:
