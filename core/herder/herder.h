@@ -2,8 +2,10 @@
  * herder.h - the decisions: what REST asks for, what the config topic says, what the group assigns.
  * One thread per herder serves one queue of events (request, config change, assignment, tick).
  *
- * Threads:   lc_herder_submit from any thread; answers come on the herder's thread (or a pool thread for
- *            validation failures) through request->done, exactly once each, also at shutdown.
+ * Threads:   lc_herder_submit from any thread; answers come through request->done, exactly once each, also at
+ *            shutdown: on the herder's thread, its reading thread, a pool thread (validation, offsets), or,
+ *            once the herder has ended, on the submitter's own before submit returns. REST times out by
+ *            itself and keeps its connection state apart from the request, which it gets back later.
  * Ownership: a request belongs to the herder from submit to done, then to its maker again.
  * Source:    reference group 6, rest.md, standalone 4.   Tests: spec/unit/herder_spec.lua, spec/kafka
  */
@@ -84,7 +86,8 @@ void lc_request_free(lc_request_t *req);
 
 typedef struct lc_herder lc_herder_t;
 /* Herder of worker.properties' mode. url and worker_id are the advertised ones. Everything passed in is
- * borrowed. on_fatal: the herder's thread ended by itself (the process exits 1). */
+ * borrowed. on_fatal: the herder's thread ends by itself (the process exits 1): only say so to the main
+ * thread there, which calls lc_herder_stop(). */
 typedef struct lc_herder_deps {
         const lc_worker_config_t *config;
         const lc_plugins_t *plugins;
@@ -100,6 +103,9 @@ int lc_herder_start(lc_herder_t *h, const volatile int *stop, lc_err_t *err);
 void lc_herder_submit(lc_herder_t *h, lc_request_t *req);
 const char *lc_herder_cluster_id(const lc_herder_t *h);
 bool lc_herder_ready(const lc_herder_t *h); /* first tick done */
+/* Standalone, before lc_herder_start(): not ready before the connectors of the command line were made and
+ * hold was taken back. Any thread. */
+void lc_herder_hold_ready(lc_herder_t *h, bool hold);
 /* "polling the group coordinator until interrupted" and since when: for timeouts and /health (rest 1.2).
  * Appends the sentence, nothing when unknown. Any thread. */
 void lc_herder_stage(const lc_herder_t *h, lc_buf_t *out);

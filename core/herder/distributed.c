@@ -1,0 +1,261 @@
+/*
+ * distributed.c - the distributed herder: its parts brought up and down, and the tick, in the order of
+ * reference group 6: config readable, membership, rebalance, session key, requests, restart orders, config
+ * updates.
+ *
+ * Requests that write or need an owner wait while a rebalance is under way, as they do in Connect; reads do
+ * not (reads.c), nor do pause and resume.
+ * Threads:   T; open and close on the caller's.
+ * Tests:     spec/unit/herder_spec.lua, spec/kafka, golden/rest, golden/topics/lifecycle.jsonl
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "herder/distributed.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICK_MS = 5000, KEY_RETRY_MS = 1000 };
+
+static void on_reconfigure(void *arg, const char *connector)
+{
+        lc_herder_push(arg, lc_hev_new(arg, LC_HEV_RECONFIGURE, connector));
+}
+
+static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
+{
+        lc_distributed_t *d = lc_dist(h);
+        lc_worker_deps_t deps = { .config = h->deps.config, .plugins = h->deps.plugins,
+                                  .worker_id = h->deps.worker_id, .reconfigure = on_reconfigure, .arg = h };
+
+        if (lc_kafka_stores_new(h->deps.config, &d->stores, err) < 0)
+                return -1;
+        h->configs = d->stores.config;
+        h->offsets = deps.offsets = d->stores.offset;
+        h->statuses = deps.statuses = d->stores.status;
+        h->cluster_id = lc_kafka_stores_cluster_id(&d->stores, stop, err);
+        if (!h->cluster_id)
+                return -1;
+        lc_log(LC_INFO, "HERDER", "Kafka cluster ID: %s", h->cluster_id);
+        h->worker = lc_worker_new(&deps, err);
+        if (!h->worker)
+                return -1;
+        lc_dist_new_assignor(d);
+        d->group = lc_group_new(h->deps.config, h->deps.url, &lc_dist_group_events, d, err);
+        return d->group ? 0 : -1;
+}
+
+static int begin(lc_herder_t *h, lc_err_t *err)
+{
+        lc_distributed_t *d = lc_dist(h);
+
+        if (h->offsets->ops->start(h->offsets, &h->stop, err) < 0 || h->stop ||
+            h->statuses->ops->start(h->statuses, &h->stop, err) < 0 || h->stop ||
+            h->configs->ops->start(h->configs, &lc_dist_config_events, d, &h->stop, err) < 0 || h->stop)
+                return -1;
+        lc_herder_set_config(h, h->configs->ops->snapshot(h->configs));
+        lc_log(LC_INFO, "HERDER", "Config topic read to its end: offset %lld, %zu connectors",
+               (long long)h->config->offset, h->config->n);
+        d->can_read = true;
+        d->rejoining = true;
+        lc_dist_set_state(d);
+        return lc_group_start(d->group, err);
+}
+
+/* The leader's: 0, or -1 when it could not be written (configs are read again before anything else). */
+static int rotate_key(lc_distributed_t *d)
+{
+        lc_herder_t *h = &d->base;
+        int64_t now = lc_wall_ms();
+        lc_err_t err;
+        char *key;
+        int rc = -1;
+
+        if (!lc_dist_leads(d) || d->assignment->protocol < 2 ||
+            !lc_session_key_due(h->deps.config, h->config, now))
+                return 0;
+        lc_err_clear(&err);
+        lc_stage(h, "writing a new session key to the config topic");
+        key = lc_session_key_make(h->deps.config, &err);
+        if (key)
+                rc = h->configs->ops->put_session_key(
+                        h->configs, key, lc_worker_config_str(h->deps.config, "inter.worker.key.generation.algorithm"),
+                        now, &err);
+        lc_stage_done(h);
+        free(key);
+        if (rc == 0) {
+                lc_dist_take_snapshot(d);
+                lc_dist_set_state(d);
+                return 0;
+        }
+        lc_log(LC_INFO, "HERDER", "Failed to write new session key to config topic; forcing a read to the end of the "
+               "config topic before possibly retrying: %s", err.msg);
+        d->can_read = false;
+        d->read_again_at = lc_now_ms() + KEY_RETRY_MS;
+        return -1;
+}
+
+static int until(int64_t when, int64_t now, int most)
+{
+        return when == INT64_MAX || when - now > most ? most : when > now ? (int)(when - now) : 0;
+}
+
+static int tick(lc_herder_t *h)
+{
+        lc_distributed_t *d = lc_dist(h);
+        int64_t rebalance = lc_worker_config_int(h->deps.config, "rebalance.timeout.ms"), now = lc_now_ms();
+        int most = rebalance / 3 < TICK_MS ? (int)(rebalance / 3) + 1 : TICK_MS, wait;
+        int64_t retry, key;
+        lc_hev_t *ev;
+
+        lc_group_tick(d->group);
+        if (!d->can_read) {
+                if (now < d->read_again_at) {
+                        lc_stage(h, "sleeping for a backoff duration of %lldms", (long long)(d->read_again_at - now));
+                        return until(d->read_again_at, now, most);
+                }
+                if (!lc_dist_read_to_end(d))
+                        return 0;
+        }
+        if (d->rejoining || !d->assignment) {
+                lc_stage(h, "ensuring membership in the cluster");
+                return most;
+        }
+        if (!lc_dist_handle_rebalance(d))
+                return 0;
+        h->ticked = true;
+        if (now >= d->scheduled_at) {
+                d->scheduled_at = INT64_MAX;
+                lc_dist_rejoin(d, "the scheduled rebalance delay has passed");
+                return 0;
+        }
+        if (rotate_key(d) < 0)
+                return 0;
+        while (!h->stop && !d->rejoining && (ev = lc_pending_take(h))) {
+                lc_dist_request(h, ev);
+                lc_herder_drain(h);
+                lc_group_tick(d->group);
+        }
+        if (d->rejoining || h->stop)
+                return 0;
+        lc_dist_run_orders(d);
+        retry = lc_reconfigure_retries(h, lc_now_ms());
+        lc_dist_config_updates(d);
+        if (d->rejoining || h->pending)
+                return 0;
+        now = lc_now_ms();
+        wait = until(d->scheduled_at, now, most);
+        wait = until(retry, now, wait);
+        key = lc_dist_leads(d) ? lc_session_key_expires(h->deps.config, h->config) : INT64_MAX;
+        wait = until(key, lc_wall_ms(), wait);
+        if (d->scheduled_at == INT64_MAX)
+                lc_stage(h, "polling the group coordinator until interrupted");
+        else
+                lc_stage(h, "polling the group coordinator for up to %lldms or until interrupted",
+                         (long long)(d->scheduled_at - now));
+        return wait;
+}
+
+static void event(lc_herder_t *h, lc_hev_t *ev)
+{
+        lc_distributed_t *d = lc_dist(h);
+
+        switch (ev->kind) {
+        case LC_HEV_VALIDATED:
+        case LC_HEV_TASK_CONFIGS: /* they write: in their turn, not during a rebalance */
+                lc_pending_add(h, ev);
+                return;
+        case LC_HEV_CONNECTOR:
+                lc_connector_event(h, ev);
+                return;
+        case LC_HEV_RECONFIGURE:
+                lc_reconfigure(h, ev->name, NULL);
+                break;
+        case LC_HEV_CONFIG:
+                d->dirty = true;
+                if (ev->updated && !lc_strv_has(&d->updated, ev->name))
+                        lc_strv_add(&d->updated, ev->name);
+                break;
+        case LC_HEV_RESTART:
+                d->dirty = true;
+                lc_dist_order(d, ev->name, ev->only_failed, ev->include_tasks);
+                break;
+        case LC_HEV_ASSIGNED:
+                lc_dist_assigned(d, ev);
+                break;
+        case LC_HEV_PREPARING:
+                lc_dist_preparing(d, ev->protocol);
+                break;
+        case LC_HEV_COORDINATOR_LOST:
+                lc_dist_coordinator_lost(d);
+                break;
+        case LC_HEV_FATAL:
+                if (!h->fatal) {
+                        h->fatal = ev->err;
+                        ev->err = NULL;
+                }
+                break;
+        case LC_HEV_REQUEST:
+        case LC_HEV_OFFSETS:
+                break;
+        }
+        lc_hev_free(ev);
+}
+
+static bool leads(lc_herder_t *h)
+{
+        return lc_dist_leads(lc_dist(h));
+}
+
+static void end(lc_herder_t *h)
+{
+        lc_distributed_t *d = lc_dist(h);
+
+        if (h->config) { /* begun: there may be work, and a group to leave */
+                lc_log(LC_INFO, "HERDER", "Stopping connectors and tasks that are still assigned to this worker.");
+                lc_herder_stop_work(h);
+                h->statuses->ops->flush(h->statuses, LC_STATUS_FLUSH_MS);
+        }
+        lc_group_stop(d->group);
+        d->group = NULL;
+}
+
+static void close_parts(lc_herder_t *h)
+{
+        lc_distributed_t *d = lc_dist(h);
+
+        if (d->group)
+                lc_group_stop(d->group); /* never begun */
+        if (h->configs)
+                h->configs->ops->stop(h->configs);
+        if (h->offsets)
+                h->offsets->ops->stop(h->offsets);
+        if (h->statuses)
+                h->statuses->ops->stop(h->statuses);
+        if (h->configs)
+                lc_kafka_stores_free(&d->stores);
+        lc_assignor_free(d->assignor);
+        pthread_mutex_destroy(&d->assign_lock);
+        lc_assignment_free(d->assignment);
+        lc_work_free(&d->assigned);
+        lc_work_free(&d->running);
+        lc_work_free(&d->restart);
+        lc_dist_forget_updates(d);
+}
+
+static const lc_herder_mode_t mode = {
+        .name = "distributed", .open = open_parts, .begin = begin, .tick = tick, .request = lc_dist_request,
+        .event = event, .leads = leads, .publish = lc_dist_publish, .reconfigured = lc_dist_reconfigured,
+        .start_failed = lc_dist_start_failed, .end = end, .close = close_parts,
+};
+
+lc_herder_t *lc_herder_distributed_new(const lc_herder_deps_t *deps, lc_err_t *err)
+{
+        lc_distributed_t *d = lc_calloc(1, sizeof(*d));
+
+        (void)err;
+        pthread_mutex_init(&d->assign_lock, NULL);
+        d->scheduled_at = INT64_MAX;
+        d->backoff_retries = LC_BACKOFF_RETRIES;
+        return lc_herder_base_init(&d->base, &mode, deps);
+}

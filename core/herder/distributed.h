@@ -1,0 +1,92 @@
+/*
+ * distributed.h - what the files of the distributed herder share. Included by distributed*.c only.
+ *
+ * Threads:   T owns everything here but the fields under assign_lock, which the membership thread needs to
+ *            compute an assignment (distributed_work.c: on_assign).
+ * Locks:     assign_lock; inside it h->config_lock and the assignor's own.
+ */
+#ifndef LC_HERDER_DISTRIBUTED_H
+#define LC_HERDER_DISTRIBUTED_H
+#include "herder/assignor.h"
+#include "herder/internal.h"
+#include "kafka/group.h"
+#include "storage/kafka_stores.h"
+
+enum { LC_STATUS_FLUSH_MS = 5000, LC_BACKOFF_RETRIES = 5 };
+
+typedef struct lc_restart_order {
+        char *name;
+        bool only_failed, include_tasks;
+        struct lc_restart_order *next;
+} lc_restart_order_t;
+
+typedef struct lc_distributed {
+        lc_herder_t base;
+        lc_kafka_stores_t stores;
+        lc_group_t *group;
+
+        pthread_mutex_t assign_lock;
+        lc_assignor_t *assignor;
+
+        /* membership */
+        lc_assignment_t *assignment; /* the last one delivered; NULL before the first */
+        lc_work_t assigned;          /* what the group says is ours: reported at the next join */
+        lc_work_t running;           /* what was started of it */
+        lc_work_t restart;           /* tasks stopped for new configs, started after the rebalance */
+        bool rejoining;              /* a join was asked for or has begun, its assignment is not here yet */
+        bool resolved;               /* the assignment was acted on */
+        int64_t scheduled_at;        /* INT64_MAX: no scheduled rebalance */
+        bool can_read;               /* the config topic could be read the last time */
+        int backoff_retries;
+        int64_t read_again_at;
+
+        /* config updates seen and not acted on yet */
+        bool dirty;                  /* the store has news: take a snapshot */
+        bool needs_rebalance;
+        lc_strv_t updated;           /* connectors whose config was written or removed */
+        lc_strv_t retarget;          /* with another target state */
+        lc_strv_t retasked;          /* with another set of tasks */
+        lc_restart_order_t *orders;
+} lc_distributed_t;
+
+static inline lc_distributed_t *lc_dist(lc_herder_t *h)
+{
+        return (lc_distributed_t *)h;
+}
+static inline bool lc_dist_leads(const lc_distributed_t *d)
+{
+        return d->assignment && d->assignment->is_leader;
+}
+
+/* distributed_work.c: what the group says */
+extern const lc_group_events_t lc_dist_group_events;
+void lc_dist_new_assignor(lc_distributed_t *d);
+void lc_dist_set_state(lc_distributed_t *d);
+void lc_dist_rejoin(lc_distributed_t *d, const char *reason);
+void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev);
+void lc_dist_preparing(lc_distributed_t *d, int16_t protocol);
+void lc_dist_coordinator_lost(lc_distributed_t *d);
+bool lc_dist_handle_rebalance(lc_distributed_t *d); /* true: the assignment runs */
+bool lc_dist_read_to_end(lc_distributed_t *d);
+
+/* distributed_config.c: what the config topic says */
+extern const lc_config_events_t lc_dist_config_events;
+void lc_dist_take_snapshot(lc_distributed_t *d);    /* notes what changed */
+void lc_dist_config_updates(lc_distributed_t *d);   /* acts on it; may ask for a rejoin */
+void lc_dist_stop_retasked(lc_distributed_t *d);
+void lc_dist_order(lc_distributed_t *d, const char *name, bool only_failed, bool include_tasks);
+void lc_dist_run_orders(lc_distributed_t *d);
+void lc_dist_forget_updates(lc_distributed_t *d);
+
+/* session_key.c */
+bool lc_session_key_due(const lc_worker_config_t *wc, const lc_config_snapshot_t *s, int64_t wall_ms);
+int64_t lc_session_key_expires(const lc_worker_config_t *wc, const lc_config_snapshot_t *s); /* wall ms */
+char *lc_session_key_make(const lc_worker_config_t *wc, lc_err_t *err); /* base64, malloc'ed */
+
+/* distributed_requests.c */
+void lc_dist_request(lc_herder_t *h, lc_hev_t *ev);
+void lc_dist_reconfigured(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);
+void lc_dist_start_failed(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);
+int lc_dist_publish(lc_herder_t *h, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err);
+
+#endif
