@@ -97,8 +97,22 @@ static int config_map(const lc_json_t *v, lc_props_t **config, lc_err_t *err)
         return 0;
 }
 
+/* Jackson says what the first document was bound to, which the parser cannot know. */
+static void name_bound_type(lc_err_t *err, const char *bound)
+{
+        static const char before[] = "found after value:";
+        char *at = strstr(err->msg, before), *text;
+
+        if (strncmp(err->msg, "Trailing token", 14) || !at)
+                return;
+        text = lc_asprintf("%.*sfound after value (bound as `%s`):%s", (int)(at - err->msg), err->msg, bound,
+                           at + sizeof(before) - 1);
+        snprintf(err->msg, sizeof(err->msg), "%s", text);
+        free(text);
+}
+
 /* A byte order mark is skipped, as Jackson does. *doc NULL: empty body or null. */
-static int parse(const char *body, size_t len, bool lenient, lc_json_t **doc, lc_err_t *err)
+static int parse(const char *body, size_t len, bool lenient, const char *bound, lc_json_t **doc, lc_err_t *err)
 {
         *doc = NULL;
         if (len >= 3 && !memcmp(body, "\xEF\xBB\xBF", 3)) {
@@ -108,8 +122,10 @@ static int parse(const char *body, size_t len, bool lenient, lc_json_t **doc, lc
         if (len == 0)
                 return 0;
         if (lc_json_parse(body, len, lenient ? LC_JSON_LENIENT : 0, doc, err)) {
-                if (err)
+                if (err) {
                         err->code = 500;
+                        name_bound_type(err, bound);
+                }
                 return -1;
         }
         if (*doc && (*doc)->type == LC_J_NULL) {
@@ -125,7 +141,7 @@ int lc_body_config(const char *body, size_t len, lc_props_t **config, lc_err_t *
         int rc;
 
         *config = NULL;
-        if (parse(body, len, false, &doc, err))
+        if (parse(body, len, false, "java.util.Map", &doc, err))
                 return -1;
         if (!doc)
                 return 0;
@@ -182,7 +198,7 @@ int lc_body_create(const char *body, size_t len, bool lenient, lc_create_body_t 
 
         memset(out, 0, sizeof(*out));
         out->initial_state = LC_TARGET_NONE;
-        if (parse(body, len, lenient, &doc, err))
+        if (parse(body, len, lenient, REQUEST_CLASS, &doc, err))
                 return -1;
         if (!doc)
                 return fail(err, "Cannot invoke \"" REQUEST_CLASS ".name()\" because \"createRequest\" is null");
@@ -233,7 +249,7 @@ int lc_body_task_configs(const char *body, size_t len, lc_err_t *err)
         lc_json_t *doc;
         int rc = 0;
 
-        if (parse(body, len, false, &doc, err))
+        if (parse(body, len, false, "java.util.List", &doc, err))
                 return -1;
         if (!doc)
                 return 0;
