@@ -1,0 +1,176 @@
+/* services.c - see services.h. */
+#include "runtime/services.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
+{
+        lc_services_t *s = lc_calloc(1, sizeof(*s));
+        pthread_condattr_t attr;
+
+        s->refs = 1;
+        s->config = deps->config;
+        s->plugins = deps->plugins;
+        s->offsets = deps->offsets;
+        s->statuses = deps->statuses;
+        s->worker_id = lc_strdup(deps->worker_id);
+        s->reconfigure = deps->reconfigure;
+        s->arg = deps->arg;
+        s->track_topics = lc_worker_config_bool(deps->config, "topic.tracking.enable");
+        s->flush_interval_ms = lc_worker_config_int(deps->config, "offset.flush.interval.ms");
+        s->flush_timeout_ms = lc_worker_config_int(deps->config, "offset.flush.timeout.ms");
+        s->graceful_ms = lc_worker_config_int(deps->config, "task.shutdown.graceful.timeout.ms");
+        pthread_mutex_init(&s->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&s->changed, &attr);
+        pthread_condattr_destroy(&attr);
+        return s;
+}
+
+lc_services_t *lc_services_ref(lc_services_t *s)
+{
+        __atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
+        return s;
+}
+
+void lc_services_unref(lc_services_t *s)
+{
+        if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
+                return;
+        pthread_cond_destroy(&s->changed);
+        pthread_mutex_destroy(&s->lock);
+        free(s->worker_id);
+        free(s);
+}
+
+bool lc_services_wait_until(lc_services_t *s, int64_t end_ms)
+{
+        struct timespec end = { .tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000 };
+
+        return pthread_cond_timedwait(&s->changed, &s->lock, &end) != ETIMEDOUT;
+}
+
+void lc_services_shut(lc_services_t *s)
+{
+        int64_t end = lc_now_ms() + 5000;
+
+        pthread_mutex_lock(&s->lock);
+        s->shut = true;
+        while (s->inside && lc_services_wait_until(s, end))
+                ;
+        pthread_mutex_unlock(&s->lock);
+}
+
+bool lc_services_enter(lc_services_t *s)
+{
+        bool open;
+
+        pthread_mutex_lock(&s->lock);
+        open = !s->shut;
+        if (open)
+                s->inside++;
+        pthread_mutex_unlock(&s->lock);
+        return open;
+}
+
+void lc_services_leave(lc_services_t *s)
+{
+        pthread_mutex_lock(&s->lock);
+        if (!--s->inside && s->shut)
+                pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->lock);
+}
+
+void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state, const char *trace,
+                        const char *version)
+{
+        lc_status_t st = { .task = task,
+                           .state = state,
+                           .worker_id = s->worker_id,
+                           .trace = (char *)trace,
+                           .version = (char *)version,
+                           .generation = __atomic_load_n(&s->generation, __ATOMIC_RELAXED) };
+
+        if (!lc_services_enter(s))
+                return;
+        s->statuses->ops->put(s->statuses, connector, &st, state == LC_UNASSIGNED || state == LC_FAILED);
+        lc_services_leave(s);
+}
+
+void lc_services_topic_used(lc_services_t *s, const char *connector, int task, const char *topic)
+{
+        if (!s->track_topics || !lc_services_enter(s))
+                return;
+        s->statuses->ops->topic_used(s->statuses, connector, task, topic);
+        lc_services_leave(s);
+}
+
+int lc_services_offset_get(lc_services_t *s, const char *connector, const char *partition, lc_buf_t *out,
+                           lc_err_t *err)
+{
+        int rc;
+
+        if (!lc_services_enter(s))
+                return lc_err_set(err, LC_FATAL, 0, "The worker has stopped");
+        rc = s->offsets->ops->get(s->offsets, connector, partition, out, err);
+        lc_services_leave(s);
+        return rc;
+}
+
+lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *connector_config,
+                                      const char *role, lc_err_t *err)
+{
+        bool header = !strcmp(role, "header");
+        const lc_props_t *from = connector_config;
+        const lc_converter_class_t *cls;
+        const char *name;
+        char key[64], prefix[64];
+        lc_converter_t *cv;
+        lc_props_t *config;
+
+        snprintf(key, sizeof(key), "%s.converter", role);
+        snprintf(prefix, sizeof(prefix), "%s.converter.", role);
+        name = lc_props_get(connector_config, key);
+        if (!name) {
+                name = lc_worker_config_str(s->config, key);
+                from = lc_worker_config_originals(s->config);
+        }
+        cls = name ? lc_converter_class_find(name) : NULL;
+        if (!cls) {
+                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
+                               "Invalid value %s for configuration %s: Class %s could not be found.",
+                               name ? name : "null", key, name ? name : "null");
+                return NULL;
+        }
+        if (header ? !cls->header_converter : !cls->converter) {
+                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONNECT, "Failed to find any class that implements %s and which name matches %s",
+                               header ? "HeaderConverter" : "Converter", name);
+                return NULL;
+        }
+        config = lc_props_prefixed(from, prefix);
+        cv = cls->create(cls, config, role, err);
+        lc_props_free(config);
+        if (cv)
+                lc_log(LC_DEBUG, "TASK", "Set up the %s converter class %s using the %s config", role, cls->class_name,
+                       from == connector_config ? "connector" : "worker");
+        return cv;
+}
+
+const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config, lc_err_t *err)
+{
+        const char *cls = lc_props_get(config, "connector.class");
+
+        if (!cls) {
+                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
+                               "Missing required configuration \"connector.class\" which has no default value.");
+                return NULL;
+        }
+        return lc_plugins_find(s->plugins, 1u << LC_PLUGIN_SINK | 1u << LC_PLUGIN_SOURCE, cls, err);
+}

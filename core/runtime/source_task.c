@@ -1,0 +1,629 @@
+/*
+ * source_task.c - the loop of a source task: poll, transform, convert, send, reports, offsets.
+ *
+ * Threads:   the task's; an offset store's callback only marks its commit as done and wakes the task.
+ * Ownership: a batch from poll is held until all its records were accepted or dropped; the producer and the
+ *            tracker hold it record by record after that.
+ * Source:    worker-tasks 3.   Tests: spec/unit/source_task_spec.lua (mock cluster), spec/kafka
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "config/client_config.h"
+#include "kafka/producer.h"
+#include "runtime/task.h"
+#include "runtime/topic_creation.h"
+#include "runtime/tracker.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+        IDLE_MIN_MS = 100, IDLE_MAX_MS = 1000, /* after a poll without records */
+        FULL_MS = 100                          /* the producer's queue is full, or a send may be tried again */
+};
+
+/* One offset commit that is out. The store may call back after the task has gone. */
+typedef struct commit {
+        int refs;     /* atomic: the task, the store */
+        lc_task_t *task;
+        int done;     /* atomic */
+        lc_err_t err; /* valid once done */
+} commit_t;
+
+typedef struct source {
+        lc_task_t *t;
+        lc_producer_t *producer;
+        lc_topic_creation_t *creation;
+        lc_tracker_t *tracker;
+        lc_batch_t *batch;  /* being sent */
+        uint32_t at, limit; /* records[at..limit) are left to send */
+        bool scattered;     /* the producer may have taken later records before an earlier one */
+        bool failed_after;  /* `after` happened at records[limit]: the task fails when those before are sent */
+        lc_err_t after;
+        bool send_failed;   /* a delivery failed under tolerance none */
+        lc_err_t send_err;
+        bool commits_records; /* the script has commit_record */
+        bool closing;
+        lc_topics_used_t topics;
+        int64_t now;        /* of this round */
+        int64_t next_commit, commit_deadline;
+        commit_t *commit;
+        int idle_ms;
+} source_t;
+
+/* ---- offsets ---------------------------------------------------------------------------------- */
+
+static void commit_unref(commit_t *c)
+{
+        if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
+                return;
+        lc_task_unref(c->task);
+        free(c);
+}
+
+/* On any thread. */
+static void on_offsets_written(void *arg, const lc_err_t *err)
+{
+        commit_t *c = arg;
+
+        if (err)
+                c->err = *err;
+        __atomic_store_n(&c->done, 1, __ATOMIC_RELEASE);
+        lc_waker_wake(&c->task->waker);
+        commit_unref(c);
+}
+
+static void offsets_context(const lc_task_t *t, bool on)
+{
+        char context[120];
+
+        snprintf(context, sizeof(context), "%.90s|task-%d%s", t->connector, t->id, on ? "|offsets" : "");
+        lc_log_context(context);
+}
+
+static void committed(source_t *s)
+{
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        if (lc_script_commit(s->t->script, &err))
+                lc_log(LC_ERROR, "OFFSET", "%s Exception thrown while calling task.commit(): %s", s->t->label, err.msg);
+}
+
+static void harvest(source_t *s)
+{
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        if (lc_tracker_harvest(s->tracker, &err))
+                lc_log(LC_ERROR, "OFFSET",
+                       "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets under "
+                       "namespace %s. %s",
+                       s->t->connector, err.msg);
+}
+
+static void start_commit(source_t *s)
+{
+        lc_task_t *t = s->t;
+        const lc_offset_entry_t *entries;
+        uint64_t acked = lc_tracker_take_count(s->tracker);
+        size_t n;
+
+        offsets_context(t, true);
+        lc_log(acked ? LC_INFO : LC_DEBUG, "OFFSET", "%s Committing offsets for %" PRIu64 " acknowledged messages",
+               t->label, acked);
+        n = lc_tracker_begin(s->tracker, &entries);
+        if (!n) {
+                lc_tracker_end(s->tracker, true);
+                committed(s);
+        } else if (!lc_services_enter(t->sv)) {
+                lc_tracker_end(s->tracker, false);
+        } else {
+                commit_t *c = lc_calloc(1, sizeof(*c));
+                c->refs = 2;
+                c->task = lc_task_ref(t);
+                s->commit = c;
+                s->commit_deadline = lc_now_ms() + t->sv->flush_timeout_ms;
+                LC_FAULT("source.before_offset_write");
+                t->sv->offsets->ops->set(t->sv->offsets, t->connector, entries, n, on_offsets_written, c);
+                lc_services_leave(t->sv);
+        }
+        offsets_context(t, false);
+}
+
+/* Look after the commit that is out. */
+static void check_commit(source_t *s)
+{
+        lc_task_t *t = s->t;
+        commit_t *c = s->commit;
+        bool done, ok;
+
+        if (!c)
+                return;
+        done = __atomic_load_n(&c->done, __ATOMIC_ACQUIRE) != 0;
+        if (!done && s->now < s->commit_deadline)
+                return;
+        ok = done && !c->err.kind;
+        offsets_context(t, true);
+        if (!done)
+                lc_log(LC_ERROR, "OFFSET",
+                       "%s Timed out waiting to flush offsets to storage; will try again on next flush interval "
+                       "with latest offsets",
+                       t->label);
+        else if (!ok)
+                lc_log(LC_ERROR, "OFFSET", "%s Failed to flush offsets to storage: %s", t->label, c->err.msg);
+        s->commit = NULL;
+        commit_unref(c);
+        lc_tracker_end(s->tracker, ok);
+        s->next_commit = s->now + t->sv->flush_interval_ms;
+        if (ok) {
+                LC_FAULT("source.after_offset_write");
+                committed(s);
+        }
+        offsets_context(t, false);
+}
+
+/* Harvest; commit when it is time. */
+static void tend_offsets(source_t *s)
+{
+        s->now = lc_now_ms();
+        harvest(s);
+        check_commit(s);
+        if (!s->commit && s->now >= s->next_commit) {
+                s->next_commit = s->now + s->t->sv->flush_interval_ms;
+                start_commit(s);
+        }
+}
+
+/* Offsets of everything acknowledged so far, waiting at most until `end`. */
+static void commit_now(source_t *s, int64_t end)
+{
+        lc_task_t *t = s->t;
+
+        for (int round = 0; round < 2 && !lc_task_cancelled(t); round++) {
+                if (!s->commit) {
+                        harvest(s);
+                        start_commit(s);
+                        round = 1; /* else one was out: what came later needs another */
+                }
+                while (s->commit && !lc_task_cancelled(t)) {
+                        s->now = lc_now_ms();
+                        check_commit(s);
+                        if (!s->commit || s->now >= end)
+                                break;
+                        lc_waker_wait(&t->waker, end - s->now > 100 ? 100 : (int)(end - s->now));
+                        lc_waker_clear(&t->waker);
+                        lc_producer_poll(s->producer, 0);
+                }
+        }
+}
+
+/* The last commit: wait for what is in flight, then write (worker-tasks 3.2). */
+static void final_commit(source_t *s)
+{
+        lc_task_t *t = s->t;
+        int64_t end = lc_now_ms() + t->sv->flush_timeout_ms;
+
+        while (lc_producer_outstanding(s->producer) && lc_now_ms() < end && !lc_task_cancelled(t))
+                lc_producer_poll(s->producer, 50);
+        if (lc_task_cancelled(t))
+                return;
+        commit_now(s, lc_now_ms() + t->sv->flush_timeout_ms);
+}
+
+/* ---- delivery reports -------------------------------------------------------------------------- */
+
+static void commit_record(source_t *s, lc_record_t *r)
+{
+        lc_err_t err;
+
+        if (!s->commits_records || s->closing)
+                return;
+        lc_err_clear(&err);
+        if (lc_script_commit_record(s->t->script, r, &err))
+                lc_log(LC_ERROR, "TASK", "%s Exception thrown while calling task.commitRecord(): %s", s->t->label,
+                       err.msg);
+}
+
+/* Where a record came from, for the person who reads the trace. */
+static void add_origin(const lc_record_t *r, lc_err_t *err)
+{
+        size_t used = strlen(err->detail);
+        lc_buf_t offset = LC_BUF_INIT;
+
+        if (!r->u.src.partition)
+                return;
+        if (r->u.src.offset.type != LC_NULL)
+                lc_record_offset_json(r, &offset, NULL);
+        snprintf(err->detail + used, sizeof(err->detail) - used, "\tat source partition %.400s, offset %.200s\n",
+                 r->u.src.partition->json, offset.len ? offset.p : "null");
+        lc_buf_free(&offset);
+}
+
+/* A record that cannot be delivered. true: skipped, it counts as acknowledged. */
+static bool delivery_failed(source_t *s, lc_record_t *r, const lc_err_t *cause)
+{
+        lc_task_t *t = s->t;
+        lc_err_t err = *cause;
+
+        add_origin(r, &err);
+        lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", t->label, r->topic, err.msg, err.detail);
+        if (err.kind != LC_FENCED && t->op.tolerate_all) {
+                err.kind = LC_DATA; /* tolerance all skips whatever the producer gave up (errors.md 2) */
+                lc_operator_report(&t->op, LC_STAGE_KAFKA_PRODUCE, "org.apache.kafka.connect.runtime.WorkerSourceTask",
+                                   r, false, &err);
+                return true;
+        }
+        if (!s->send_failed) {
+                s->send_failed = true;
+                s->send_err = err;
+        }
+        return false;
+}
+
+static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
+{
+        source_t *s = arg;
+
+        if (!err) {
+                if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms + 1000 <= s->now)
+                        lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
+                commit_record(s, r);
+                lc_tracker_ack(s->tracker, r);
+                return;
+        }
+        if (!s->closing && delivery_failed(s, r, err)) {
+                commit_record(s, r);
+                lc_tracker_ack(s->tracker, r);
+                return;
+        }
+        lc_tracker_lost(s->tracker, r);
+}
+
+/* ---- records ------------------------------------------------------------------------------------ */
+
+static int convert_headers(void *arg, lc_record_t *r, lc_err_t *err)
+{
+        lc_task_t *t = arg;
+
+        for (uint16_t i = 0; i < r->nheaders; i++) {
+                lc_header_t *h = &r->headers[i];
+                if (t->header->cls->from_connect(t->header, r->topic, h->name, h->schema, &h->value,
+                                                 &r->batch->arena, &h->bytes, err))
+                        return -1;
+        }
+        return 0;
+}
+
+static int convert_key(void *arg, lc_record_t *r, lc_err_t *err)
+{
+        lc_task_t *t = arg;
+
+        return t->key->cls->from_connect(t->key, r->topic, NULL, r->key_schema, &r->key, &r->batch->arena,
+                                         &r->key_bytes, err);
+}
+
+static int convert_value(void *arg, lc_record_t *r, lc_err_t *err)
+{
+        lc_task_t *t = arg;
+
+        return t->value->cls->from_connect(t->value, r->topic, NULL, r->value_schema, &r->value, &r->batch->arena,
+                                           &r->value_bytes, err);
+}
+
+/* Headers, key, value: Java's order. 0, 1 skip the record, -1. */
+static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
+{
+        int rc = 0;
+
+        if (r->nheaders && convert_headers(t, r, err))
+                rc = lc_operator_failed(&t->op, LC_STAGE_HEADER_CONVERTER, t->header->cls->class_name, r,
+                                        convert_headers, t, err);
+        if (!rc && !lc_task_is_nothing(t->key, r->key_schema, &r->key) && convert_key(t, r, err))
+                rc = lc_operator_failed(&t->op, LC_STAGE_KEY_CONVERTER, t->key->cls->class_name, r, convert_key, t,
+                                        err);
+        if (!rc && !lc_task_is_nothing(t->value, r->value_schema, &r->value) && convert_value(t, r, err))
+                rc = lc_operator_failed(&t->op, LC_STAGE_VALUE_CONVERTER, t->value->cls->class_name, r, convert_value,
+                                        t, err);
+        return rc;
+}
+
+/* Transform and convert the whole batch. A failure is kept until the records before it are sent. */
+static void prepare(source_t *s)
+{
+        lc_task_t *t = s->t;
+        lc_batch_t *b = s->batch;
+        bool transforms = t->chain->n > 0;
+
+        s->at = 0;
+        s->limit = b->n;
+        s->scattered = false;
+        for (uint32_t i = 0; i < b->n; i++) {
+                lc_record_t *r = &b->records[i];
+                int rc = transforms ? lc_chain_apply(t->chain, &t->op, r, &s->after) : 0;
+
+                if (!rc)
+                        rc = convert(t, r, &s->after);
+                if (!rc && __builtin_expect(r->timestamp < -1, 0))
+                        rc = lc_err_set_cls(&s->after, LC_FATAL, 0, "org.apache.kafka.common.errors.InvalidRecordException",
+                                            "Invalid record timestamp %" PRId64, r->timestamp);
+                if (rc > 0) {
+                        /* not registered: its offset is covered by a later record */
+                        r->state = LC_REC_DROPPED;
+                        commit_record(s, r);
+                } else if (rc < 0) {
+                        s->limit = i;
+                        s->failed_after = true;
+                        break;
+                }
+        }
+        lc_tracker_submit(s->tracker, b->records, s->limit);
+}
+
+/* Topics of records[at..limit) as far as they are known or could be made: the index behind them. */
+static int ensure_topics(source_t *s, uint32_t *until, lc_err_t *err)
+{
+        const char *last = NULL;
+
+        *until = s->limit;
+        if (!s->creation)
+                return 0;
+        for (uint32_t i = s->at; i < s->limit; i++) {
+                const lc_record_t *r = &s->batch->records[i];
+                if (r->state != LC_REC_NEW || r->topic == last)
+                        continue;
+                if (lc_topic_creation_ensure(s->creation, r->topic, err)) {
+                        *until = i;
+                        return -1;
+                }
+                last = r->topic;
+        }
+        return 0;
+}
+
+/* records[at] was refused for good: skip it under tolerance all, else the task is about to fail. */
+static void refused(source_t *s, const lc_err_t *err)
+{
+        lc_record_t *r = &s->batch->records[s->at];
+        bool skip = delivery_failed(s, r, err);
+
+        lc_batch_ref(r->batch); /* as if it had been accepted: acknowledged or lost */
+        r->state = LC_REC_SUBMITTED;
+        if (skip) {
+                commit_record(s, r);
+                lc_tracker_ack(s->tracker, r);
+        } else {
+                lc_tracker_lost(s->tracker, r);
+        }
+        s->at++;
+}
+
+/* Wait for reports, the end or a target change, at most ms. */
+static void rest(source_t *s, int ms)
+{
+        lc_waker_wait(&s->t->waker, ms);
+        lc_waker_clear(&s->t->waker);
+        lc_producer_poll(s->producer, 0);
+}
+
+/* 0 all sent or to be tried again, -1 the task fails. */
+static int send_some(source_t *s, lc_err_t *err)
+{
+        uint32_t until;
+        lc_err_t e;
+
+        lc_err_clear(&e);
+        while (s->scattered && s->at < s->limit && s->batch->records[s->at].state != LC_REC_NEW)
+                s->at++;
+        if (s->at == s->limit)
+                return 0;
+        if (ensure_topics(s, &until, &e) && e.kind != LC_RETRIABLE) {
+                *err = e;
+                return -1;
+        }
+        if (s->at < until) {
+                lc_err_t sent;
+                uint32_t stop = until, took;
+                /* what was taken out of turn may be acknowledged by now: the producer must not see it again */
+                for (uint32_t i = s->at; s->scattered && i < stop; i++)
+                        if (s->batch->records[i].state != LC_REC_NEW)
+                                stop = i;
+                lc_err_clear(&sent);
+                took = lc_producer_send(s->producer, &s->batch->records[s->at], stop - s->at, &sent);
+                s->at += took;
+                LC_FAULT("source.after_send");
+                if (s->at < stop)
+                        s->scattered = true;
+                else
+                        until = stop;
+                if (sent.kind)
+                        e = sent;
+        }
+        if (e.kind == LC_DATA) {
+                refused(s, &e);
+        } else if (e.kind == LC_RETRIABLE) {
+                lc_log(LC_WARN, "TASK", "%s Failed to send record to topic '%s'. Backing off before retrying: %s",
+                       s->t->label, s->batch->records[s->at].topic, e.msg);
+                rest(s, FULL_MS);
+        } else if (e.kind) {
+                lc_err_wrap(&e, LC_CLS_CONNECT, "Unrecoverable exception trying to send");
+                *err = e;
+                return -1;
+        } else if (s->at < until) { /* the queue is full */
+                rest(s, FULL_MS);
+        }
+        return 0;
+}
+
+static int send_failure(source_t *s, lc_err_t *err)
+{
+        *err = s->send_err;
+        if (err->kind != LC_FENCED)
+                err->kind = LC_FATAL;
+        lc_err_wrap(err, LC_CLS_CONNECT, "Unrecoverable exception from producer send callback");
+        return -1;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------- */
+
+/* Nothing to read: sleep until the next poll, serving reports and commits. */
+static void idle(source_t *s)
+{
+        lc_task_t *t = s->t;
+        int64_t end = lc_now_ms() + s->idle_ms;
+
+        s->idle_ms = s->idle_ms * 2 > IDLE_MAX_MS ? IDLE_MAX_MS : s->idle_ms * 2;
+        lc_task_rearm(t);
+        while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed) {
+                int64_t next = end;
+                tend_offsets(s);
+                if (s->now >= end)
+                        return;
+                if (!s->commit && s->next_commit < next)
+                        next = s->next_commit;
+                if (s->commit && s->commit_deadline < next)
+                        next = s->commit_deadline;
+                rest(s, next > s->now ? (int)(next - s->now) : 0);
+        }
+}
+
+static int paused(source_t *s)
+{
+        lc_task_t *t = s->t;
+
+        lc_task_rearm(t);
+        commit_now(s, lc_now_ms() + t->sv->flush_timeout_ms);
+        lc_task_status(t, LC_PAUSED, NULL);
+        lc_log(LC_INFO, "TASK", "%s is paused", t->label);
+        while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_STARTED) {
+                int64_t next;
+                tend_offsets(s);
+                next = s->commit ? s->commit_deadline : s->next_commit;
+                rest(s, next > s->now ? (int)(next - s->now < 60000 ? next - s->now : 60000) : 0);
+        }
+        lc_task_rearm(t);
+        if (lc_task_stopping(t))
+                return 0;
+        lc_task_status(t, LC_RUNNING, NULL);
+        lc_log(LC_INFO, "TASK", "%s is resumed", t->label);
+        s->idle_ms = IDLE_MIN_MS;
+        return 0;
+}
+
+/* The next batch from the script. 0 with or without one, -1 the task fails. */
+static int poll_script(source_t *s, lc_err_t *err)
+{
+        lc_task_t *t = s->t;
+
+        if (lc_script_poll(t->script, &s->batch, err)) {
+                if (err->kind != LC_RETRIABLE)
+                        return -1;
+                lc_log(LC_WARN, "TASK", "%s failed to poll records from SourceTask. Will retry operation. %s", t->label,
+                       err->msg);
+                lc_err_clear(err);
+                s->batch = NULL;
+        }
+        LC_FAULT("source.after_poll");
+        if (s->batch && !s->batch->n) {
+                lc_batch_unref(s->batch);
+                s->batch = NULL;
+        }
+        if (!s->batch) {
+                idle(s);
+                return 0;
+        }
+        s->idle_ms = IDLE_MIN_MS;
+        prepare(s);
+        return 0;
+}
+
+static int loop(source_t *s, lc_err_t *err)
+{
+        lc_task_t *t = s->t;
+
+        while (!lc_task_stopping(t)) {
+                lc_producer_poll(s->producer, 0);
+                tend_offsets(s);
+                if (lc_task_target(t) == LC_TARGET_PAUSED) {
+                        paused(s);
+                        continue;
+                }
+                if (s->send_failed)
+                        return send_failure(s, err);
+                if (!s->batch) {
+                        if (poll_script(s, err))
+                                return -1;
+                        continue;
+                }
+                if (s->at < s->limit && send_some(s, err))
+                        return -1;
+                if (s->at >= s->limit) {
+                        if (s->failed_after) {
+                                *err = s->after;
+                                return -1;
+                        }
+                        lc_batch_unref(s->batch);
+                        s->batch = NULL;
+                }
+        }
+        return 0;
+}
+
+static int execute(lc_task_t *t, lc_err_t *err)
+{
+        source_t *s = t->impl;
+        int rc;
+
+        s->commits_records = lc_script_has_commit_record(t->script);
+        s->next_commit = lc_now_ms() + t->sv->flush_interval_ms;
+        s->idle_ms = IDLE_MIN_MS;
+        rc = loop(s, err);
+        final_commit(s);
+        return rc;
+}
+
+static int build(lc_task_t *t, lc_err_t *err)
+{
+        source_t *s = t->impl = lc_calloc(1, sizeof(*s));
+        char *id = lc_asprintf("connector-producer-%s-%d", t->connector, t->id);
+        lc_props_t *conf = lc_client_config(t->sv->config, LC_CLIENT_PRODUCER, t->config, id, err);
+
+        s->t = t;
+        free(id);
+        if (conf)
+                s->producer = lc_producer_new(conf, &t->waker, on_report, s, err);
+        lc_props_free(conf);
+        if (!s->producer)
+                return -1;
+        s->tracker = lc_tracker_new();
+        return lc_topic_creation_new(t->sv, t->connector, t->id, t->config, &s->creation, err);
+}
+
+static void close_source(lc_task_t *t)
+{
+        source_t *s = t->impl;
+
+        if (!s)
+                return;
+        t->impl = NULL;
+        s->closing = true;
+        if (s->commit) {
+                commit_unref(s->commit);
+                s->commit = NULL;
+        }
+        lc_producer_destroy(s->producer, 0); /* execute() has waited for what was in flight */
+        lc_tracker_free(s->tracker);
+        lc_batch_unref(s->batch);
+        lc_topic_creation_free(s->creation);
+        lc_topics_used_free(&s->topics);
+        free(s);
+}
+
+const lc_task_ops_t lc_source_task_ops = { .role = LC_SCRIPT_SOURCE_TASK,
+                                           .java_class = "WorkerSourceTask",
+                                           .build = build,
+                                           .execute = execute,
+                                           .close = close_source };

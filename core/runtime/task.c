@@ -1,0 +1,391 @@
+/* task.c - see task.h: the life of a task's thread. */
+#include "runtime/task.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/client_config.h"
+#include "config/connector_config.h"
+#include "runtime/task_configs.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STACK = 512 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000, TOLD_MS = 1000 };
+
+lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const lc_props_t *connector_config,
+                       int task_count, const lc_props_t *task_config, lc_target_state_t target)
+{
+        lc_task_t *t = lc_calloc(1, sizeof(*t));
+        pthread_condattr_t attr;
+
+        t->refs = 1;
+        t->sv = lc_services_ref(sv);
+        t->connector = lc_strdup(connector);
+        t->id = id;
+        t->task_count = task_count;
+        t->raw_config = lc_props_copy(connector_config);
+        t->raw_task = lc_props_copy(task_config);
+        t->target = target;
+        t->stop.fd = t->waker.fd = -1;
+        snprintf(t->label, sizeof(t->label), "WorkerTask{id=%.40s-%d}", connector, id);
+        pthread_mutex_init(&t->lock, NULL);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&t->cancelling, &attr);
+        pthread_condattr_destroy(&attr);
+        return t;
+}
+
+lc_task_t *lc_task_ref(lc_task_t *t)
+{
+        __atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
+        return t;
+}
+
+void lc_task_unref(lc_task_t *t)
+{
+        if (!t || __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
+                return;
+        lc_waker_close(&t->stop);
+        lc_waker_close(&t->waker);
+        lc_props_free(t->raw_config);
+        lc_props_free(t->raw_task);
+        lc_props_free(t->config);
+        lc_props_free(t->task_config);
+        pthread_cond_destroy(&t->cancelling);
+        pthread_mutex_destroy(&t->lock);
+        lc_services_unref(t->sv);
+        free(t->connector);
+        free(t);
+}
+
+static void wake(lc_task_t *t)
+{
+        lc_waker_wake(&t->stop);
+        lc_waker_wake(&t->waker);
+}
+
+void lc_task_stop(lc_task_t *t)
+{
+        __atomic_store_n(&t->stopping, 1, __ATOMIC_RELEASE);
+        wake(t);
+}
+
+void lc_task_cancel(lc_task_t *t)
+{
+        __atomic_store_n(&t->stopping, 1, __ATOMIC_RELEASE);
+        pthread_mutex_lock(&t->lock);
+        t->cancelled = true;
+        pthread_cond_broadcast(&t->cancelling);
+        pthread_mutex_unlock(&t->lock);
+        wake(t);
+}
+
+void lc_task_set_target(lc_task_t *t, lc_target_state_t target)
+{
+        bool changed;
+
+        pthread_mutex_lock(&t->lock);
+        changed = t->target != target;
+        t->target = target;
+        pthread_mutex_unlock(&t->lock);
+        if (changed)
+                wake(t);
+}
+
+lc_target_state_t lc_task_target(lc_task_t *t)
+{
+        lc_target_state_t target;
+
+        pthread_mutex_lock(&t->lock);
+        target = t->target;
+        pthread_mutex_unlock(&t->lock);
+        return target;
+}
+
+bool lc_task_cancelled(lc_task_t *t)
+{
+        bool yes;
+
+        pthread_mutex_lock(&t->lock);
+        yes = t->cancelled;
+        pthread_mutex_unlock(&t->lock);
+        return yes;
+}
+
+bool lc_task_ended(lc_task_t *t)
+{
+        bool yes;
+
+        pthread_mutex_lock(&t->lock);
+        yes = t->ended;
+        pthread_mutex_unlock(&t->lock);
+        return yes;
+}
+
+/* As Java: no version before the task was built, and none in UNASSIGNED. */
+void lc_task_status(lc_task_t *t, lc_state_t state, const char *trace)
+{
+        const char *version = t->built && state != LC_UNASSIGNED ? t->plugin->version : NULL;
+
+        pthread_mutex_lock(&t->lock);
+        if (!t->cancelled)
+                lc_services_status(t->sv, t->connector, t->id, state, trace, version);
+        pthread_mutex_unlock(&t->lock);
+}
+
+void lc_task_rearm(lc_task_t *t)
+{
+        lc_waker_clear(&t->stop);
+        if (lc_task_stopping(t))
+                lc_waker_wake(&t->stop);
+}
+
+/* The operator's delay: ended by cancellation only, not by a normal stop (errors.md 3). */
+static bool wait_cancel(void *arg, int64_t ms)
+{
+        lc_task_t *t = arg;
+        int64_t end_ms = lc_now_ms() + ms;
+        struct timespec end = { .tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000 };
+        bool yes;
+
+        pthread_mutex_lock(&t->lock);
+        while (!t->cancelled && pthread_cond_timedwait(&t->cancelling, &t->lock, &end) != ETIMEDOUT)
+                ;
+        yes = t->cancelled;
+        pthread_mutex_unlock(&t->lock);
+        return yes;
+}
+
+int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_err_t *err), lc_err_t *err)
+{
+        int delay = RETRY_MIN_MS;
+
+        while (step(t, err)) {
+                int64_t end = lc_now_ms() + delay, left;
+                char *trace;
+
+                if (err->kind != LC_RETRIABLE)
+                        return -1;
+                lc_log(LC_WARN, "TASK", "%s %s failed and is tried again in %d ms: %s", t->label, what, delay,
+                       err->msg);
+                trace = lc_err_trace(err);
+                lc_task_status(t, LC_UNASSIGNED, trace);
+                free(trace);
+                lc_err_clear(err);
+                while (!lc_task_stopping(t) && (left = end - lc_now_ms()) > 0) {
+                        lc_task_rearm(t);
+                        lc_waker_wait(&t->stop, (int)left);
+                }
+                if (lc_task_stopping(t))
+                        return 1;
+                delay = delay * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : delay * 2;
+        }
+        return 0;
+}
+
+static int host_offset_get(void *arg, const char *partition, lc_buf_t *out, lc_err_t *err)
+{
+        lc_task_t *t = arg;
+
+        return lc_services_offset_get(t->sv, t->connector, partition, out, err);
+}
+
+static int build(lc_task_t *t, lc_err_t *err)
+{
+        const char *size;
+
+        t->config = lc_config_resolve(t->sv->config, t->raw_config, err);
+        if (!t->config)
+                return -1;
+        t->task_config = lc_config_resolve(t->sv->config, t->raw_task, err);
+        if (!t->task_config)
+                return -1;
+        t->plugin = lc_services_connector_plugin(t->sv, t->config, err);
+        if (!t->plugin)
+                return -1;
+        t->ops = t->plugin->type == LC_PLUGIN_SOURCE ? &lc_source_task_ops : &lc_sink_task_ops;
+        snprintf(t->label, sizeof(t->label), "%s{id=%.40s-%d}", t->ops->java_class, t->connector, t->id);
+        if (lc_tasks_max_check(t->connector, t->config, t->task_count, err))
+                return -1;
+        lc_operator_init(&t->op, t->connector, t->id, t->ops->role == LC_SCRIPT_SINK_TASK, t->config);
+        t->op.wait = wait_cancel;
+        t->op.wait_arg = t;
+        if (!(t->key = lc_services_converter(t->sv, t->config, "key", err)) ||
+            !(t->value = lc_services_converter(t->sv, t->config, "value", err)) ||
+            !(t->header = lc_services_converter(t->sv, t->config, "header", err)) ||
+            !(t->chain = lc_chain_new(t->sv, t->config, err)))
+                return -1;
+        size = lc_client_java_value(t->sv->config, LC_CLIENT_PRODUCER, t->config, "max.request.size");
+        t->host = (lc_script_host_t){ .arg = t,
+                                      .connector = t->connector,
+                                      .task = t->id,
+                                      .stop = &t->stop,
+                                      .stopping = &t->stopping,
+                                      .max_request_size = size ? atoll(size) : 1048576 };
+        if (t->ops->role == LC_SCRIPT_SOURCE_TASK)
+                t->host.offset_get = host_offset_get;
+        if (t->ops->build(t, err))
+                return -1;
+        t->script = lc_script_new(t->plugin, t->ops->role, &t->host, err);
+        if (!t->script)
+                return -1;
+        t->built = true;
+        return 0;
+}
+
+static int script_start(lc_task_t *t, lc_err_t *err)
+{
+        return lc_script_start(t->script, t->task_config, err);
+}
+
+/* false: stopped while waiting. */
+static bool wait_while_paused(lc_task_t *t)
+{
+        bool told = false;
+
+        while (!lc_task_stopping(t) && lc_task_target(t) == LC_TARGET_PAUSED) {
+                if (!told)
+                        lc_task_status(t, LC_PAUSED, NULL);
+                told = true;
+                lc_waker_wait(&t->waker, -1);
+                lc_waker_clear(&t->waker);
+        }
+        lc_task_rearm(t);
+        return !lc_task_stopping(t);
+}
+
+/* 0 ended, -1 failed. */
+static int run(lc_task_t *t, bool *started, lc_err_t *err)
+{
+        int rc;
+
+        if (build(t, err))
+                return -1;
+        if (lc_task_stopping(t) || lc_task_target(t) == LC_TARGET_STOPPED || !wait_while_paused(t))
+                return 0;
+        *started = true;
+        rc = lc_task_retry(t, "start", script_start, err);
+        if (rc)
+                return rc < 0 ? -1 : 0;
+        lc_log(LC_INFO, "TASK", "%s %s task finished initialization and start", t->label,
+               t->ops->role == LC_SCRIPT_SOURCE_TASK ? "Source" : "Sink");
+        lc_task_status(t, LC_RUNNING, NULL);
+        return t->ops->execute(t, err);
+}
+
+static void close_all(lc_task_t *t, bool started)
+{
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        if (started && lc_script_stop(t->script, &err))
+                lc_log(LC_WARN, "TASK", "%s Could not stop task: %s", t->label, err.msg);
+        if (t->ops)
+                t->ops->close(t);
+        lc_script_free(t->script); /* after the last batch it may have made was given back */
+        t->script = NULL;
+        lc_operator_close(&t->op);
+        lc_chain_free(t->chain);
+        if (t->key)
+                t->key->cls->destroy(t->key);
+        if (t->value)
+                t->value->cls->destroy(t->value);
+        if (t->header)
+                t->header->cls->destroy(t->header);
+}
+
+static void *task_thread(void *arg)
+{
+        lc_task_t *t = arg;
+        lc_services_t *sv = lc_services_ref(t->sv);
+        bool started = false, failed, stopped;
+        lc_err_t err;
+        char *trace;
+        char context[120];
+
+        snprintf(context, sizeof(context), "%.90s|task-%d", t->connector, t->id);
+        lc_log_context(context);
+        lc_err_clear(&err);
+        failed = run(t, &started, &err) != 0;
+        stopped = lc_task_stopping(t); /* a failure while stopping ends UNASSIGNED */
+        trace = failed ? lc_err_trace(&err) : NULL;
+        if (failed && stopped)
+                lc_log(LC_WARN, "TASK", "%s Task failed while it was being stopped: %s", t->label, trace);
+        else if (failed)
+                lc_log(LC_ERROR, "TASK",
+                       "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will not "
+                       "recover until manually restarted: %s",
+                       t->label, trace);
+        close_all(t, started);
+        if (failed && !stopped)
+                lc_task_status(t, LC_FAILED, trace);
+        else
+                lc_task_status(t, LC_UNASSIGNED, NULL);
+        free(trace);
+        pthread_mutex_lock(&t->lock);
+        t->ended = true;
+        pthread_mutex_unlock(&t->lock);
+        pthread_mutex_lock(&sv->lock);
+        pthread_cond_broadcast(&sv->changed);
+        pthread_mutex_unlock(&sv->lock);
+        lc_task_unref(t);
+        lc_services_unref(sv);
+        return NULL;
+}
+
+int lc_task_start_thread(lc_task_t *t, lc_err_t *err)
+{
+        pthread_attr_t attr;
+        sigset_t all, old;
+        int rc;
+
+        if (lc_waker_init(&t->stop) || lc_waker_init(&t->waker))
+                return lc_err_set(err, LC_FATAL, errno, "No descriptors for task %s-%d: %s", t->connector, t->id,
+                                  strerror(errno));
+        pthread_attr_init(&attr);
+        pthread_attr_setstacksize(&attr, STACK);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        lc_task_ref(t);
+        rc = pthread_create(&t->thread, &attr, task_thread, t);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        pthread_attr_destroy(&attr);
+        if (rc) {
+                lc_task_unref(t);
+                return lc_err_set(err, LC_FATAL, rc, "No thread for task %s-%d: %s", t->connector, t->id,
+                                  strerror(rc));
+        }
+        return 0;
+}
+
+void lc_topics_used_note(lc_topics_used_t *u, lc_task_t *t, const char *topic, int64_t now_ms)
+{
+        size_t i = u->last_at;
+
+        if (i >= u->n || topic != u->last || strcmp(u->v[i].name, topic) != 0) {
+                for (i = 0; i < u->n && strcmp(u->v[i].name, topic) != 0; i++)
+                        ;
+                if (i == u->n) {
+                        u->v = lc_realloc(u->v, (u->n + 1) * sizeof(*u->v));
+                        u->v[u->n++] = (lc_topic_use_t){ .name = lc_strdup(topic), .told_ms = -TOLD_MS };
+                }
+                u->last = topic;
+                u->last_at = i;
+        }
+        if (now_ms - u->v[i].told_ms < TOLD_MS)
+                return;
+        u->v[i].told_ms = now_ms;
+        lc_services_topic_used(t->sv, t->connector, t->id, topic);
+}
+
+void lc_topics_used_free(lc_topics_used_t *u)
+{
+        for (size_t i = 0; i < u->n; i++)
+                free(u->v[i].name);
+        free(u->v);
+        memset(u, 0, sizeof(*u));
+}

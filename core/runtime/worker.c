@@ -1,0 +1,352 @@
+/* worker.c - see worker.h: the maps of connectors and tasks. The herder's thread but for lc_worker_run(). */
+#include "runtime/worker.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/connector.h"
+#include "runtime/pool.h"
+#include "runtime/task.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+enum {
+        POOL_SIZE = 4, POOL_CAP = 64,
+        CONNECTOR_STOP_MS = 5000, /* connector-config 5: slow shutdown */
+        POOL_STOP_MS = 2000
+};
+
+typedef struct connector_entry {
+        lc_connector_t *c;
+        char *name;
+        UT_hash_handle hh;
+} connector_entry_t;
+typedef struct task_entry {
+        lc_task_t *t;
+        char *key; /* "name-0": numbers never follow another '-' ambiguously, names are compared whole */
+        UT_hash_handle hh;
+} task_entry_t;
+
+struct lc_worker {
+        lc_services_t *sv;
+        lc_pool_t *pool;
+        connector_entry_t *connectors;
+        task_entry_t *tasks;
+};
+
+lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err)
+{
+        lc_worker_t *w = lc_calloc(1, sizeof(*w));
+
+        (void)err;
+        w->sv = lc_services_new(deps);
+        w->pool = lc_pool_new(POOL_SIZE, (int)(w->sv->graceful_ms > 1000 ? w->sv->graceful_ms : 1000), POOL_CAP);
+        return w;
+}
+
+void lc_worker_set_generation(lc_worker_t *w, int32_t generation)
+{
+        __atomic_store_n(&w->sv->generation, generation, __ATOMIC_RELAXED);
+}
+
+typedef struct call {
+        void (*fn)(void *arg);
+        void *arg;
+} call_t;
+
+/* Called in any case, also when the pool is about to go: whoever waits for the answer gets it. */
+static int call_job(void *arg, bool dropped)
+{
+        call_t *call = arg;
+
+        (void)dropped;
+        call->fn(call->arg);
+        free(call);
+        return -1;
+}
+
+void lc_worker_run(lc_worker_t *w, void (*fn)(void *arg), void *arg)
+{
+        call_t *call = lc_malloc(sizeof(*call));
+
+        *call = (call_t){ .fn = fn, .arg = arg };
+        lc_pool_push(w->pool, call_job, call);
+}
+
+/* ---- connectors ---------------------------------------------------------------------------------- */
+
+static connector_entry_t *find_connector(const lc_worker_t *w, const char *name)
+{
+        connector_entry_t *e;
+
+        HASH_FIND_STR(w->connectors, name, e);
+        return e;
+}
+
+static void drop_connector(lc_worker_t *w, connector_entry_t *e)
+{
+        HASH_DEL(w->connectors, e);
+        lc_connector_unref(e->c);
+        free(e->name);
+        free(e);
+}
+
+typedef struct refusal { /* done with an error, on a pool thread */
+        lc_worker_done_fn *done;
+        lc_task_configs_fn *configs;
+        void *arg;
+        char *name;
+        lc_err_t err;
+} refusal_t;
+
+static void refuse_now(void *arg)
+{
+        refusal_t *r = arg;
+
+        if (r->done)
+                r->done(r->arg, r->name, &r->err);
+        if (r->configs)
+                r->configs(r->arg, r->name, NULL, 0, &r->err);
+        free(r->name);
+        free(r);
+}
+
+static void refuse(lc_worker_t *w, const char *name, lc_worker_done_fn *done, lc_task_configs_fn *configs, void *arg,
+                   const char *why)
+{
+        refusal_t *r = lc_calloc(1, sizeof(*r));
+
+        r->done = done;
+        r->configs = configs;
+        r->arg = arg;
+        r->name = lc_strdup(name);
+        lc_err_set(&r->err, LC_FATAL, 0, why, name);
+        lc_worker_run(w, refuse_now, r);
+}
+
+void lc_worker_start_connector(lc_worker_t *w, const char *name, const lc_props_t *config,
+                               lc_target_state_t target, lc_worker_done_fn *done, void *arg)
+{
+        connector_entry_t *e = find_connector(w, name);
+
+        if (e && lc_connector_exists(e->c)) {
+                refuse(w, name, done, NULL, arg, "Connector with name %s already exists");
+                return;
+        }
+        if (e)
+                drop_connector(w, e);
+        e = lc_calloc(1, sizeof(*e));
+        e->name = lc_strdup(name);
+        e->c = lc_connector_new(w->sv, w->pool, name, config);
+        HASH_ADD_KEYPTR(hh, w->connectors, e->name, strlen(e->name), e);
+        lc_connector_target(e->c, target, done, arg);
+}
+
+static bool wait_connector(lc_worker_t *w, lc_connector_t *c, int64_t end)
+{
+        bool ended;
+
+        pthread_mutex_lock(&w->sv->lock);
+        while (!(ended = lc_connector_ended(c)) && lc_now_ms() < end)
+                lc_services_wait_until(w->sv, end);
+        pthread_mutex_unlock(&w->sv->lock);
+        return ended;
+}
+
+static void finish_connector(lc_worker_t *w, connector_entry_t *e, int64_t end)
+{
+        if (!wait_connector(w, e->c, end)) {
+                lc_log(LC_ERROR, "WORKER", "Connector '%s' failed to properly shut down, has become unresponsive, and "
+                       "may be consuming external resources. Correct the configuration for this connector or remove "
+                       "the connector. After fixing the connector, it may be necessary to restart this worker to "
+                       "release any consumed resources.",
+                       e->name);
+                lc_connector_cancel(e->c);
+        }
+        drop_connector(w, e);
+}
+
+void lc_worker_stop_connector(lc_worker_t *w, const char *name)
+{
+        connector_entry_t *e = find_connector(w, name);
+
+        if (!e) {
+                lc_log(LC_WARN, "WORKER", "Ignoring stop request for unowned connector %s", name);
+                return;
+        }
+        lc_log(LC_INFO, "WORKER", "Stopping connector %s", name);
+        lc_connector_stop(e->c);
+        finish_connector(w, e, lc_now_ms() + CONNECTOR_STOP_MS);
+}
+
+void lc_worker_connector_target(lc_worker_t *w, const char *name, lc_target_state_t target,
+                                lc_worker_done_fn *done, void *arg)
+{
+        connector_entry_t *e = find_connector(w, name);
+
+        if (!e) {
+                if (done)
+                        refuse(w, name, done, NULL, arg, "Connector %s is not running on this worker");
+                return;
+        }
+        lc_connector_target(e->c, target, done, arg);
+}
+
+bool lc_worker_has_connector(const lc_worker_t *w, const char *name)
+{
+        const connector_entry_t *e = find_connector(w, name);
+
+        return e && lc_connector_exists(e->c);
+}
+
+bool lc_worker_connector_started(const lc_worker_t *w, const char *name)
+{
+        const connector_entry_t *e = find_connector(w, name);
+
+        return e && lc_connector_started(e->c);
+}
+
+void lc_worker_task_configs(lc_worker_t *w, const char *name, const lc_props_t *config,
+                            lc_task_configs_fn *done, void *arg)
+{
+        connector_entry_t *e = find_connector(w, name);
+
+        if (e)
+                lc_connector_task_configs(e->c, config, done, arg);
+        else
+                refuse(w, name, NULL, done, arg, "Connector %s not found in this worker.");
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------- */
+
+static task_entry_t *find_task(const lc_worker_t *w, const char *name, int task)
+{
+        task_entry_t *e;
+        char *key = lc_asprintf("%s-%d", name, task);
+
+        HASH_FIND_STR(w->tasks, key, e);
+        free(key);
+        return e;
+}
+
+static void drop_task(lc_worker_t *w, task_entry_t *e)
+{
+        HASH_DEL(w->tasks, e);
+        lc_task_unref(e->t);
+        free(e->key);
+        free(e);
+}
+
+int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_props_t *connector_config,
+                         int task_count, const lc_props_t *task_config, lc_target_state_t target, lc_err_t *err)
+{
+        task_entry_t *e = find_task(w, name, task);
+        lc_err_t mine;
+        char *trace;
+
+        lc_err_clear(&mine);
+        if (e)
+                return lc_err_set(err, LC_FATAL, 0, "Task already exists in this worker: %s-%d", name, task);
+        lc_log(LC_INFO, "WORKER", "Creating task %s-%d", name, task);
+        e = lc_calloc(1, sizeof(*e));
+        e->key = lc_asprintf("%s-%d", name, task);
+        e->t = lc_task_new(w->sv, name, task, connector_config, task_count, task_config, target);
+        if (!lc_task_start_thread(e->t, &mine)) {
+                HASH_ADD_KEYPTR(hh, w->tasks, e->key, strlen(e->key), e);
+                return 0;
+        }
+        lc_log(LC_ERROR, "WORKER", "Failed to start task %s-%d: %s", name, task, mine.msg);
+        trace = lc_err_trace(&mine);
+        lc_services_status(w->sv, name, task, LC_FAILED, trace, NULL);
+        free(trace);
+        lc_task_unref(e->t);
+        free(e->key);
+        free(e);
+        if (err && !err->kind)
+                *err = mine;
+        return -1;
+}
+
+static void finish_task(lc_worker_t *w, task_entry_t *e, int64_t end)
+{
+        bool ended;
+
+        pthread_mutex_lock(&w->sv->lock);
+        while (!(ended = lc_task_ended(e->t)) && lc_now_ms() < end)
+                lc_services_wait_until(w->sv, end);
+        pthread_mutex_unlock(&w->sv->lock);
+        if (ended) {
+                pthread_join(e->t->thread, NULL);
+        } else {
+                lc_log(LC_ERROR, "WORKER", "Graceful stop of task %s failed.", e->key);
+                lc_task_cancel(e->t);
+                pthread_detach(e->t->thread);
+        }
+        drop_task(w, e);
+}
+
+void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids)
+{
+        int64_t end;
+
+        for (size_t i = 0; i < ids->n; i++) {
+                task_entry_t *e;
+                if (ids->v[i].task < 0)
+                        continue;
+                e = find_task(w, ids->v[i].connector, ids->v[i].task);
+                if (!e) {
+                        lc_log(LC_DEBUG, "WORKER", "Ignoring stop request for unowned task %s-%d", ids->v[i].connector,
+                               (int)ids->v[i].task);
+                        continue;
+                }
+                lc_log(LC_INFO, "WORKER", "Stopping task %s", e->key);
+                lc_task_stop(e->t);
+        }
+        end = lc_now_ms() + w->sv->graceful_ms;
+        for (size_t i = 0; i < ids->n; i++) {
+                task_entry_t *e = ids->v[i].task < 0 ? NULL : find_task(w, ids->v[i].connector, ids->v[i].task);
+                if (e)
+                        finish_task(w, e, end);
+        }
+}
+
+void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_state_t target)
+{
+        for (task_entry_t *e = w->tasks; e; e = e->hh.next)
+                if (!strcmp(e->t->connector, connector))
+                        lc_task_set_target(e->t, target);
+}
+
+void lc_worker_running(const lc_worker_t *w, lc_work_t *out)
+{
+        for (const connector_entry_t *e = w->connectors; e; e = e->hh.next)
+                if (lc_connector_exists(e->c))
+                        lc_work_add(out, e->name, -1);
+        for (const task_entry_t *e = w->tasks; e; e = e->hh.next)
+                lc_work_add(out, e->t->connector, e->t->id);
+}
+
+void lc_worker_free(lc_worker_t *w)
+{
+        connector_entry_t *c, *cnext;
+        task_entry_t *t, *tnext;
+        int64_t end;
+
+        if (!w)
+                return;
+        for (c = w->connectors; c; c = c->hh.next)
+                lc_connector_stop(c->c);
+        for (t = w->tasks; t; t = t->hh.next)
+                lc_task_stop(t->t);
+        end = lc_now_ms() + CONNECTOR_STOP_MS;
+        HASH_ITER(hh, w->connectors, c, cnext)
+                finish_connector(w, c, end);
+        end = lc_now_ms() + w->sv->graceful_ms;
+        HASH_ITER(hh, w->tasks, t, tnext)
+                finish_task(w, t, end);
+        lc_pool_free(w->pool, POOL_STOP_MS);
+        lc_services_shut(w->sv);
+        lc_services_unref(w->sv);
+        free(w);
+}
