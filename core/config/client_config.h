@@ -11,20 +11,28 @@
 #include "config/worker_config.h"
 
 typedef enum {
-        LC_CLIENT_PRODUCER,  /* source tasks: producer. + producer.override. */
-        LC_CLIENT_CONSUMER,  /* sink tasks */
-        LC_CLIENT_ADMIN,     /* connectors' admin: plain keys, admin., admin.override. */
+        LC_CLIENT_PRODUCER,          /* source tasks: producer. + producer.override. */
+        LC_CLIENT_CONSUMER,          /* sink tasks */
+        LC_CLIENT_ADMIN,             /* connectors' admin: plain keys, admin., admin.override. */
         LC_CLIENT_INTERNAL_PRODUCER, /* internal topics: plain keys only */
         LC_CLIENT_INTERNAL_CONSUMER,
         LC_CLIENT_INTERNAL_ADMIN
 } lc_client_kind_t;
 
-/* connector_config may be NULL. client_id: used unless the settings name one. */
+/* connector_config (variables resolved) may be NULL. client_id: used unless the settings name one; NULL:
+ * none. Consumers of connectors get group.id connect-NAME unless overridden, internal ones the worker's (they
+ * only assign). */
 lc_props_t *lc_client_config(const lc_worker_config_t *wc, lc_client_kind_t kind,
                              const lc_props_t *connector_config, const char *client_id, lc_err_t *err);
 /* Java's name of the value in force, for what the worker itself must know (max.request.size). NULL: the
  * Java default does not exist. */
 const char *lc_client_java_value(const lc_worker_config_t *wc, lc_client_kind_t kind,
                                  const lc_props_t *connector_config, const char *java_key);
+
+/* The Java settings in force: Connect's defaults, worker, overrides. For docs and specs; the caller's. */
+lc_props_t *lc_client_java_settings(const lc_worker_config_t *wc, lc_client_kind_t kind,
+                                    const lc_props_t *connector_config);
+/* SCRAM against Kafka >= 4 fails before librdkafka 2.6.1: LC_FATAL. version: rd_kafka_version(). */
+int lc_client_check_scram(int version, const char *mechanism, lc_err_t *err);
 
 #endif

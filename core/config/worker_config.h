@@ -3,7 +3,8 @@
  * worker-config). Unknown keys stay in the originals, are handed to clients and warned about once.
  *
  * Threads:   immutable after load.
- * Errors:    LC_FATAL, cls ConfigException, texts of golden/standalone/distributed-start-failures.jsonl.
+ * Errors:    LC_FATAL, cls as Java's (mostly ConfigException), texts of
+ *            golden/standalone/distributed-start-failures.jsonl.
  * Tests:     spec/unit/worker_config_spec.lua, spec/golden/start_failures_spec.lua
  */
 #ifndef LC_CONFIG_WORKER_CONFIG_H
@@ -27,6 +28,13 @@ void lc_worker_config_list(const lc_worker_config_t *wc, const char *key, lc_str
 /* As in the file (trimmed), unknown keys included: prefixes, topic settings, converter settings. */
 const lc_props_t *lc_worker_config_originals(const lc_worker_config_t *wc);
 lc_worker_mode_t lc_worker_config_mode(const lc_worker_config_t *wc);
+/* The file's config providers (config/providers.h). */
+const struct lc_providers *lc_worker_config_providers(const lc_worker_config_t *wc);
+/* Call after the plugin scan: "Invalid value X for configuration key.converter: Class X could not be found."
+ * for the worker's three converters. */
+struct lc_plugins;
+int lc_worker_config_check_plugins(const lc_worker_config_t *wc, const struct lc_plugins *plugins,
+                                   lc_err_t *err);
 const lc_config_row_t *lc_worker_config_rows(lc_worker_mode_t mode, int *n); /* for docs */
 
 /* First listener's host ("" = all) and port. */

@@ -1,0 +1,80 @@
+/*
+ * java_map.c - see java_map.h: buckets by hash ^ hash >>> 16, 16 at first, doubled at three quarters, in a
+ * bucket the order of insertion (resizing keeps it; buckets of eight and more are not modelled).
+ *
+ * Threads: any.  Tests: spec/unit/config_spec.lua
+ */
+#include "config/java_map.h"
+#include "base/alloc.h"
+#include <stdlib.h>
+
+static uint32_t step(uint32_t h, uint32_t unit)
+{
+        return h * 31 + unit;
+}
+
+int32_t lc_java_string_hash(const char *s)
+{
+        const unsigned char *p = (const unsigned char *)s;
+        uint32_t h = 0;
+
+        while (*p) {
+                uint32_t c = *p++;
+                int more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : c >= 0xC0 ? 1 : 0;
+
+                if (more)
+                        c &= 0x3Fu >> more;
+                while (more-- && (*p & 0xC0) == 0x80)
+                        c = c << 6 | (*p++ & 0x3F);
+                if (c >= 0x10000) {
+                        h = step(h, 0xD800 + ((c - 0x10000) >> 10));
+                        h = step(h, 0xDC00 + ((c - 0x10000) & 0x3FF));
+                } else {
+                        h = step(h, c);
+                }
+        }
+        return (int32_t)h;
+}
+
+void lc_java_map_order(const char *const *keys, size_t n, size_t *order)
+{
+        size_t cap = 16, at = 0;
+        uint32_t *bucket = lc_malloc((n + 1) * sizeof(*bucket));
+
+        while (n > cap / 4 * 3)
+                cap *= 2;
+        for (size_t i = 0; i < n; i++) {
+                uint32_t h = (uint32_t)lc_java_string_hash(keys[i]);
+
+                bucket[i] = (h ^ h >> 16) & (uint32_t)(cap - 1);
+                order[i] = i;
+        }
+        for (size_t i = 1; i < n; i++) { /* stable; configs are short */
+                size_t o = order[i];
+
+                for (at = i; at && bucket[order[at - 1]] > bucket[o]; at--)
+                        order[at] = order[at - 1];
+                order[at] = o;
+        }
+        free(bucket);
+}
+
+void lc_java_map_text(const lc_props_t *props, lc_buf_t *out)
+{
+        size_t n = lc_props_count(props);
+        const char **keys = lc_malloc((n + 1) * sizeof(*keys));
+        size_t *order = lc_malloc((n + 1) * sizeof(*order));
+
+        for (size_t i = 0; i < n; i++)
+                keys[i] = lc_props_key(props, i);
+        lc_java_map_order(keys, n, order);
+        lc_buf_addc(out, '{');
+        for (size_t i = 0; i < n; i++) {
+                const char *v = lc_props_value(props, order[i]);
+
+                lc_buf_printf(out, "%s%s=%s", i ? ", " : "", keys[order[i]], v ? v : "null");
+        }
+        lc_buf_addc(out, '}');
+        free(keys);
+        free(order);
+}

@@ -1,0 +1,21 @@
+/*
+ * java_map.h - the order in which Java's HashMap<String, ?> lists its keys, and the text of such a map:
+ * visible in messages and in the order of some REST answers.
+ *
+ * Threads: any.   Tests: spec/unit/config_spec.lua
+ */
+#ifndef LC_CONFIG_JAVA_MAP_H
+#define LC_CONFIG_JAVA_MAP_H
+#include <stddef.h>
+#include <stdint.h>
+#include "base/buf.h"
+#include "base/props.h"
+
+/* String.hashCode() of UTF-8 text. */
+int32_t lc_java_string_hash(const char *s);
+/* order[0..n): positions of keys as a HashMap filled in the given order lists them. */
+void lc_java_map_order(const char *const *keys, size_t n, size_t *order);
+/* "{k=v, a=null}" of a HashMap with these entries. Appends. */
+void lc_java_map_text(const lc_props_t *props, lc_buf_t *out);
+
+#endif
