@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "herder/distributed.h"
+#include "herder/session_key.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,11 @@ static void on_reconfigure(void *arg, const char *connector)
 static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
 {
         lc_distributed_t *d = lc_dist(h);
-        lc_worker_deps_t deps = { .config = h->deps.config, .plugins = h->deps.plugins,
-                                  .worker_id = h->deps.worker_id, .reconfigure = on_reconfigure, .arg = h };
+        lc_worker_deps_t deps = {.config = h->deps.config,
+                                 .plugins = h->deps.plugins,
+                                 .worker_id = h->deps.worker_id,
+                                 .reconfigure = on_reconfigure,
+                                 .arg = h};
 
         if (lc_kafka_stores_new(h->deps.config, &d->stores, err) < 0)
                 return -1;
@@ -79,8 +83,9 @@ static int rotate_key(lc_distributed_t *d)
         key = lc_session_key_make(h->deps.config, &err);
         if (key)
                 rc = h->configs->ops->put_session_key(
-                        h->configs, key, lc_worker_config_str(h->deps.config, "inter.worker.key.generation.algorithm"),
-                        now, &err);
+                        h->configs, key,
+                        lc_worker_config_str(h->deps.config, "inter.worker.key.generation.algorithm"), now,
+                        &err);
         lc_stage_done(h);
         free(key);
         if (rc == 0) {
@@ -88,8 +93,10 @@ static int rotate_key(lc_distributed_t *d)
                 lc_dist_set_state(d);
                 return 0;
         }
-        lc_log(LC_INFO, "HERDER", "Failed to write new session key to config topic; forcing a read to the end of the "
-               "config topic before possibly retrying: %s", err.msg);
+        lc_log(LC_INFO, "HERDER",
+               "Failed to write new session key to config topic; forcing a read to the end of the "
+               "config topic before possibly retrying: %s",
+               err.msg);
         d->can_read = false;
         d->read_again_at = lc_now_ms() + KEY_RETRY_MS;
         return -1;
@@ -111,7 +118,8 @@ static int tick(lc_herder_t *h)
         lc_group_tick(d->group);
         if (!d->can_read) {
                 if (now < d->read_again_at) {
-                        lc_stage(h, "sleeping for a backoff duration of %lldms", (long long)(d->read_again_at - now));
+                        lc_stage(h, "sleeping for a backoff duration of %lldms",
+                                 (long long)(d->read_again_at - now));
                         return until(d->read_again_at, now, most);
                 }
                 if (!lc_dist_read_to_end(d))
@@ -212,7 +220,8 @@ static void end(lc_herder_t *h)
         lc_distributed_t *d = lc_dist(h);
 
         if (h->config) { /* begun: there may be work, and a group to leave */
-                lc_log(LC_INFO, "HERDER", "Stopping connectors and tasks that are still assigned to this worker.");
+                lc_log(LC_INFO, "HERDER",
+                       "Stopping connectors and tasks that are still assigned to this worker.");
                 lc_herder_stop_work(h);
                 h->statuses->ops->flush(h->statuses, LC_STATUS_FLUSH_MS);
         }
@@ -244,9 +253,18 @@ static void close_parts(lc_herder_t *h)
 }
 
 static const lc_herder_mode_t mode = {
-        .name = "distributed", .open = open_parts, .begin = begin, .tick = tick, .request = lc_dist_request,
-        .event = event, .leads = leads, .publish = lc_dist_publish, .reconfigured = lc_dist_reconfigured,
-        .start_failed = lc_dist_start_failed, .end = end, .close = close_parts,
+        .name = "distributed",
+        .open = open_parts,
+        .begin = begin,
+        .tick = tick,
+        .request = lc_dist_request,
+        .event = event,
+        .leads = leads,
+        .publish = lc_dist_publish,
+        .reconfigured = lc_dist_reconfigured,
+        .start_failed = lc_dist_start_failed,
+        .end = end,
+        .close = close_parts,
 };
 
 lc_herder_t *lc_herder_distributed_new(const lc_herder_deps_t *deps, lc_err_t *err)

@@ -41,11 +41,11 @@ typedef struct lc_distributed {
         int64_t read_again_at;
 
         /* config updates seen and not acted on yet */
-        bool dirty;                  /* the store has news: take a snapshot */
+        bool dirty; /* the store has news: take a snapshot */
         bool needs_rebalance;
-        lc_strv_t updated;           /* connectors whose config was written or removed */
-        lc_strv_t retarget;          /* with another target state */
-        lc_strv_t retasked;          /* with another set of tasks */
+        lc_strv_t updated;  /* connectors whose config was written or removed */
+        lc_strv_t retarget; /* with another target state */
+        lc_strv_t retasked; /* with another set of tasks */
         lc_restart_order_t *orders;
 } lc_distributed_t;
 
@@ -71,17 +71,12 @@ bool lc_dist_read_to_end(lc_distributed_t *d);
 
 /* distributed_config.c: what the config topic says */
 extern const lc_config_events_t lc_dist_config_events;
-void lc_dist_take_snapshot(lc_distributed_t *d);    /* notes what changed */
-void lc_dist_config_updates(lc_distributed_t *d);   /* acts on it; may ask for a rejoin */
+void lc_dist_take_snapshot(lc_distributed_t *d);  /* notes what changed */
+void lc_dist_config_updates(lc_distributed_t *d); /* acts on it; may ask for a rejoin */
 void lc_dist_stop_retasked(lc_distributed_t *d);
 void lc_dist_order(lc_distributed_t *d, const char *name, bool only_failed, bool include_tasks);
 void lc_dist_run_orders(lc_distributed_t *d);
 void lc_dist_forget_updates(lc_distributed_t *d);
-
-/* session_key.c */
-bool lc_session_key_due(const lc_worker_config_t *wc, const lc_config_snapshot_t *s, int64_t wall_ms);
-int64_t lc_session_key_expires(const lc_worker_config_t *wc, const lc_config_snapshot_t *s); /* wall ms */
-char *lc_session_key_make(const lc_worker_config_t *wc, lc_err_t *err); /* base64, malloc'ed */
 
 /* distributed_requests.c */
 void lc_dist_request(lc_herder_t *h, lc_hev_t *ev);

@@ -72,9 +72,13 @@ static void on_logger(void *arg, const char *logger, const char *level)
 }
 
 const lc_config_events_t lc_dist_config_events = {
-        .connector_updated = on_connector_updated, .connector_removed = on_connector_removed,
-        .tasks_updated = on_tasks_updated, .target_changed = on_target_changed,
-        .restart_requested = on_restart, .session_key_updated = on_session_key, .logger_level = on_logger,
+        .connector_updated = on_connector_updated,
+        .connector_removed = on_connector_removed,
+        .tasks_updated = on_tasks_updated,
+        .target_changed = on_target_changed,
+        .restart_requested = on_restart,
+        .session_key_updated = on_session_key,
+        .logger_level = on_logger,
 };
 
 static void note(lc_strv_t *set, const char *name)
@@ -160,7 +164,7 @@ static lc_strv_t take(lc_strv_t *list)
 static void connector_updates(lc_distributed_t *d)
 {
         lc_herder_t *h = &d->base;
-        lc_strv_t names = take(&d->updated), start = { 0 };
+        lc_strv_t names = take(&d->updated), start = {0};
 
         for (size_t i = 0; i < names.n; i++) {
                 const char *name = names.v[i];
@@ -206,14 +210,16 @@ void lc_dist_stop_retasked(lc_distributed_t *d)
 {
         lc_herder_t *h = &d->base;
         lc_strv_t names = take(&d->retasked);
-        lc_work_t stop = { 0 };
+        lc_work_t stop = {0};
 
         for (size_t i = 0; i < d->running.n; i++)
                 if (d->running.v[i].task >= 0 && lc_strv_has(&names, d->running.v[i].connector))
                         lc_work_add(&stop, d->running.v[i].connector, d->running.v[i].task);
         if (stop.n) {
-                lc_log(LC_INFO, "HERDER", "Handling task config update by stopping %zu tasks, which will be restarted "
-                       "after rebalance if still assigned to this worker", stop.n);
+                lc_log(LC_INFO, "HERDER",
+                       "Handling task config update by stopping %zu tasks, which will be restarted "
+                       "after rebalance if still assigned to this worker",
+                       stop.n);
                 lc_stage(h, "stopping %zu reconfigured tasks", stop.n);
                 lc_worker_stop_tasks(h->worker, &stop);
                 lc_stage_done(h);
@@ -269,13 +275,14 @@ static void run_order(lc_distributed_t *d, const lc_restart_order_t *o)
 {
         lc_herder_t *h = &d->base;
         int32_t generation = d->assignment->generation;
-        lc_work_t tasks = { 0 };
+        lc_work_t tasks = {0};
         lc_restart_plan_t plan;
         bool connector;
         lc_err_t err;
 
         if (!lc_restart_plan(h, o->name, o->include_tasks, o->only_failed, &plan)) {
-                lc_log(LC_DEBUG, "HERDER", "Skipping restart of connector '%s' since no status is available", o->name);
+                lc_log(LC_DEBUG, "HERDER", "Skipping restart of connector '%s' since no status is available",
+                       o->name);
                 return;
         }
         lc_stage(h, "handling restart request for connector %s", o->name);
@@ -283,8 +290,8 @@ static void run_order(lc_distributed_t *d, const lc_restart_order_t *o)
         for (size_t i = 0; i < plan.ntasks; i++)
                 if (lc_work_has(&d->running, o->name, plan.tasks[i]))
                         lc_work_add(&tasks, o->name, plan.tasks[i]);
-        lc_log(LC_INFO, "HERDER", "Restarting %s%zu of %zu tasks of connector %s", connector ? "the instance and " : "",
-               tasks.n, plan.state.ntasks, o->name);
+        lc_log(LC_INFO, "HERDER", "Restarting %s%zu of %zu tasks of connector %s",
+               connector ? "the instance and " : "", tasks.n, plan.state.ntasks, o->name);
         if (connector) {
                 lc_worker_stop_connector(h->worker, o->name);
                 lc_put_restarting(h, o->name, -1, generation);
@@ -298,7 +305,8 @@ static void run_order(lc_distributed_t *d, const lc_restart_order_t *o)
         for (size_t i = 0; i < tasks.n; i++) {
                 lc_err_clear(&err);
                 if (lc_start_task(h, o->name, tasks.v[i].task, &err) < 0)
-                        lc_log(LC_ERROR, "HERDER", "Task '%s-%d' restart failed: %s", o->name, tasks.v[i].task, err.msg);
+                        lc_log(LC_ERROR, "HERDER", "Task '%s-%d' restart failed: %s", o->name,
+                               tasks.v[i].task, err.msg);
         }
         lc_stage_done(h);
         lc_work_free(&tasks);

@@ -18,12 +18,14 @@ static void forward(lc_distributed_t *d, lc_request_t *req, const char *url)
 {
         (void)d;
         if (req->forward == 0) {
-                lc_request_fail(req, 409, "Cannot complete request because of a conflicting operation (e.g. worker "
+                lc_request_fail(req, 409,
+                                "Cannot complete request because of a conflicting operation (e.g. worker "
                                 "rebalance)");
                 return;
         }
         if (url)
-                lc_log(LC_WARN, "HERDER", "A request for connector %s belongs to %s and is not forwarded", req->connector, url);
+                lc_log(LC_WARN, "HERDER", "A request for connector %s belongs to %s and is not forwarded",
+                       req->connector, url);
         lc_request_fail(req, 409, LC_NO_LEADER_URL);
 }
 
@@ -79,7 +81,8 @@ static void put_config(lc_distributed_t *d, lc_hev_t *ev)
         lc_err_clear(&err);
         lc_stage(h, "writing a config for connector %s to the config topic", req->connector);
         rc = h->configs->ops->put_connector(h->configs, req->connector, req->config,
-                                            req->op == LC_REQ_CREATE ? req->initial_state : LC_TARGET_NONE, &err);
+                                            req->op == LC_REQ_CREATE ? req->initial_state : LC_TARGET_NONE,
+                                            &err);
         lc_stage_done(h);
         if (rc < 0) {
                 lc_request_fail_err(req, 500, &err);
@@ -113,7 +116,7 @@ static void patch(lc_distributed_t *d, lc_request_t *req)
         lc_config_snapshot_unref(s);
 }
 
-static void delete(lc_distributed_t *d, lc_request_t *req)
+static void delete (lc_distributed_t *d, lc_request_t *req)
 {
         lc_herder_t *h = &d->base;
         lc_err_t err;
@@ -152,7 +155,8 @@ static void stop(lc_distributed_t *d, lc_request_t *req)
         lc_stage(h, "writing 0 task configs for connector %s to the config topic", req->connector);
         rc = h->configs->ops->put_tasks(h->configs, req->connector, NULL, 0, &err);
         if (rc == 0) {
-                lc_stage(h, "writing the STOPPED target stage for connector %s to the config topic", req->connector);
+                lc_stage(h, "writing the STOPPED target stage for connector %s to the config topic",
+                         req->connector);
                 rc = h->configs->ops->put_target(h->configs, req->connector, LC_TARGET_STOPPED, &err);
         }
         lc_stage_done(h);
@@ -161,10 +165,13 @@ static void stop(lc_distributed_t *d, lc_request_t *req)
                 return;
         }
         lc_stage(h, "reading to the end of the config topic");
-        if (h->configs->ops->refresh(h->configs, (int)lc_worker_config_int(h->deps.config, "worker.sync.timeout.ms"),
+        if (h->configs->ops->refresh(h->configs,
+                                     (int)lc_worker_config_int(h->deps.config, "worker.sync.timeout.ms"),
                                      &err) < 0)
-                lc_log(LC_WARN, "HERDER", "Failed to read to end of config topic after writing the STOPPED target state for "
-                       "connector %s: %s", req->connector, err.msg);
+                lc_log(LC_WARN, "HERDER",
+                       "Failed to read to end of config topic after writing the STOPPED target state for "
+                       "connector %s: %s",
+                       req->connector, err.msg);
         lc_stage_done(h);
         d->dirty = true;
         lc_request_answer(req, 204);
@@ -178,7 +185,8 @@ static void pause_resume(lc_herder_t *h, lc_request_t *req)
         if (!in_store(h, req->connector))
                 lc_request_fail(req, 404, "Unknown connector %s", req->connector);
         else if (h->configs->ops->put_target(h->configs, req->connector,
-                                             req->op == LC_REQ_PAUSE ? LC_TARGET_PAUSED : LC_TARGET_STARTED, &err) < 0)
+                                             req->op == LC_REQ_PAUSE ? LC_TARGET_PAUSED : LC_TARGET_STARTED,
+                                             &err) < 0)
                 lc_request_fail_err(req, 500, &err);
         else
                 lc_request_answer(req, 202);
@@ -193,7 +201,8 @@ static void restart_with_plan(lc_distributed_t *d, lc_request_t *req)
         if (!leading(d, req))
                 return;
         lc_err_clear(&err);
-        if (h->configs->ops->put_restart(h->configs, req->connector, req->only_failed, req->include_tasks, &err) < 0) {
+        if (h->configs->ops->put_restart(h->configs, req->connector, req->only_failed, req->include_tasks,
+                                         &err) < 0) {
                 lc_request_fail_err(req, 500, &err);
                 return;
         }
@@ -227,7 +236,7 @@ static void restart_task(lc_distributed_t *d, lc_request_t *req)
 {
         lc_herder_t *h = &d->base;
         const lc_config_connector_t *c = lc_config_snapshot_find(h->config, req->connector);
-        lc_work_t task = { 0 };
+        lc_work_t task = {0};
         lc_err_t err;
 
         if (!c) {
@@ -249,7 +258,8 @@ static void restart_task(lc_distributed_t *d, lc_request_t *req)
         lc_stage(h, "restarting task %s-%d", req->connector, req->task);
         lc_worker_stop_tasks(h->worker, &task);
         if (lc_start_task(h, req->connector, req->task, &err) < 0) {
-                lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", req->connector, req->task, err.msg);
+                lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", req->connector, req->task,
+                       err.msg);
                 lc_request_fail(req, 500, "Failed to start task: %s-%d", req->connector, req->task);
         } else {
                 lc_request_answer(req, 204);
@@ -320,7 +330,7 @@ void lc_dist_request(lc_herder_t *h, lc_hev_t *ev)
                 patch(d, req);
                 break;
         case LC_REQ_DELETE:
-                delete(d, req);
+                delete (d, req);
                 break;
         case LC_REQ_STOP:
                 stop(d, req);

@@ -35,18 +35,18 @@ static int on_assign(void *arg, int16_t protocol, int32_t generation, const lc_g
         }
         work = lc_calloc(s->n + 1, sizeof(*work));
         for (size_t i = 0; i < s->n; i++)
-                work[i] = (lc_assignor_work_t){ s->v[i].name, lc_config_connector_task_count(&s->v[i]) };
+                work[i] = (lc_assignor_work_t){s->v[i].name, lc_config_connector_task_count(&s->v[i])};
         pthread_mutex_lock(&d->assign_lock);
         rc = lc_assignor_assign(d->assignor,
-                                &(lc_assignor_round_t){ .protocol = protocol,
-                                                        .generation = generation,
-                                                        .last_generation = lc_group_last_generation(d->group),
-                                                        .config_offset = s->offset,
-                                                        .work = work,
-                                                        .nwork = s->n,
-                                                        .members = members,
-                                                        .nmembers = n,
-                                                        .now_ms = lc_now_ms() },
+                                &(lc_assignor_round_t){.protocol = protocol,
+                                                       .generation = generation,
+                                                       .last_generation = lc_group_last_generation(d->group),
+                                                       .config_offset = s->offset,
+                                                       .work = work,
+                                                       .nwork = s->n,
+                                                       .members = members,
+                                                       .nmembers = n,
+                                                       .now_ms = lc_now_ms()},
                                 out);
         pthread_mutex_unlock(&d->assign_lock);
         free(work);
@@ -88,9 +88,20 @@ static void on_error(void *arg, const lc_err_t *err)
         lc_herder_push(&d->base, ev);
 }
 
+static void on_stage(void *arg, lc_buf_t *out)
+{
+        lc_distributed_t *d = arg;
+
+        lc_herder_stage(&d->base, out);
+}
+
 const lc_group_events_t lc_dist_group_events = {
-        .assign = on_assign, .assigned = on_assigned, .preparing = on_preparing,
-        .coordinator_lost = on_coordinator_lost, .error = on_error,
+        .assign = on_assign,
+        .assigned = on_assigned,
+        .preparing = on_preparing,
+        .coordinator_lost = on_coordinator_lost,
+        .error = on_error,
+        .stage = on_stage,
 };
 
 /* T. */
@@ -147,7 +158,7 @@ static void reset_topics(lc_distributed_t *d, const lc_work_t *work)
 static void revoke(lc_distributed_t *d, const lc_work_t *revoked, int flush_ms)
 {
         lc_herder_t *h = &d->base;
-        lc_work_t work = { 0 }, tasks = { 0 };
+        lc_work_t work = {0}, tasks = {0};
 
         if (!revoked->n)
                 return;
@@ -179,7 +190,7 @@ static void revoke(lc_distributed_t *d, const lc_work_t *revoked, int flush_ms)
 static void destroy_status(lc_distributed_t *d, const char *name, int task)
 {
         lc_herder_t *h = &d->base;
-        lc_status_t st = { .task = task, .state = LC_DESTROYED, .generation = d->assignment->generation };
+        lc_status_t st = {.task = task, .state = LC_DESTROYED, .generation = d->assignment->generation};
 
         st.worker_id = lc_strdup(h->deps.worker_id);
         h->statuses->ops->put(h->statuses, name, &st, false);
@@ -192,7 +203,7 @@ static void clean_statuses(lc_distributed_t *d)
 {
         lc_herder_t *h = &d->base;
         lc_config_snapshot_t *s = h->configs->ops->snapshot(h->configs);
-        lc_strv_t names = { 0 };
+        lc_strv_t names = {0};
 
         h->statuses->ops->connectors(h->statuses, &names);
         for (size_t i = 0; i < names.n; i++) {
@@ -232,10 +243,12 @@ void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
         d->assignment = a;
         lc_worker_set_generation(h->worker, a->generation);
         d->scheduled_at = a->delay_ms > 0 ? lc_now_ms() + a->delay_ms : INT64_MAX;
-        lc_log(LC_INFO, "HERDER", "Joined group at generation %d with protocol version %d as %s%s: config offset %lld, "
-               "%zu connectors and tasks are new, %zu revoked, %zu in all, rebalance delay %d ms", (int)a->generation,
-               (int)a->protocol, a->is_leader ? "leader" : "follower", a->error ? " (assignment failed)" : "",
-               (long long)a->config_offset, a->assigned.n, a->revoked.n, d->assigned.n, (int)a->delay_ms);
+        lc_log(LC_INFO, "HERDER",
+               "Joined group at generation %d with protocol version %d as %s%s: config offset %lld, "
+               "%zu connectors and tasks are new, %zu revoked, %zu in all, rebalance delay %d ms",
+               (int)a->generation, (int)a->protocol, a->is_leader ? "leader" : "follower",
+               a->error ? " (assignment failed)" : "", (long long)a->config_offset, a->assigned.n,
+               a->revoked.n, d->assigned.n, (int)a->delay_ms);
         if (a->is_leader)
                 clean_statuses(d);
         lc_dist_set_state(d);
@@ -254,19 +267,21 @@ void lc_dist_preparing(lc_distributed_t *d, int16_t protocol)
         lc_dist_set_state(d);
 }
 
-/* The group may run our work elsewhere by now. What was reported at a join that is already under way is
- * not true any more, so another join is asked for in any case. */
+/* The group may run our work elsewhere by now. It joins again by itself once it was told that nothing runs.
+ * Whoever leads after such an outage has seen nobody leave: earlier rounds are forgotten, so that what was
+ * stopped is dealt again at once instead of waiting for a worker that is back already. */
 void lc_dist_coordinator_lost(lc_distributed_t *d)
 {
-        lc_log(LC_WARN, "HERDER", "Broker coordinator was unreachable for %lldms. Revoking previous assignment (%zu "
+        lc_log(LC_WARN, "HERDER",
+               "Broker coordinator was unreachable for %lldms. Revoking previous assignment (%zu "
                "connectors and tasks) to avoid running tasks while not being a member of the group",
                (long long)lc_worker_config_int(d->base.deps.config, "heartbeat.interval.ms"), d->assigned.n);
-        revoke(d, &d->assigned, LOST_FLUSH_MS);
-        lc_work_free(&d->assigned);
+        d->rejoining = true;
         d->scheduled_at = INT64_MAX;
         lc_dist_new_assignor(d);
+        revoke(d, &d->assigned, LOST_FLUSH_MS);
+        lc_work_free(&d->assigned);
         lc_dist_set_state(d);
-        lc_dist_rejoin(d, "the coordinator was unreachable");
 }
 
 static void back_off(lc_distributed_t *d)
@@ -280,8 +295,10 @@ static void back_off(lc_distributed_t *d)
                 ms = lc_worker_config_int(wc, "scheduled.rebalance.max.delay.ms") / 10 / d->backoff_retries;
                 d->backoff_retries--;
         } else {
-                lc_log(LC_INFO, "HERDER", "Revoking current running assignment because after %d retries the worker has not "
-                       "caught up with the latest Connect cluster updates", LC_BACKOFF_RETRIES);
+                lc_log(LC_INFO, "HERDER",
+                       "Revoking current running assignment because after %d retries the worker has not "
+                       "caught up with the latest Connect cluster updates",
+                       LC_BACKOFF_RETRIES);
                 revoke(d, &d->assigned, LOST_FLUSH_MS);
                 lc_dist_set_state(d);
                 d->backoff_retries = LC_BACKOFF_RETRIES;
@@ -304,8 +321,8 @@ bool lc_dist_read_to_end(lc_distributed_t *d)
         lc_log(LC_INFO, "HERDER", "Reading to end of config log; current config state offset: %lld",
                (long long)h->config->offset);
         lc_stage(h, "reading to the end of the config topic");
-        rc = h->configs->ops->refresh(h->configs, (int)lc_worker_config_int(h->deps.config, "worker.sync.timeout.ms"),
-                                      &err);
+        rc = h->configs->ops->refresh(
+                h->configs, (int)lc_worker_config_int(h->deps.config, "worker.sync.timeout.ms"), &err);
         lc_stage_done(h);
         if (rc < 0) {
                 lc_log(LC_WARN, "HERDER", "Didn't reach end of config log quickly enough: %s", err.msg);
@@ -317,7 +334,8 @@ bool lc_dist_read_to_end(lc_distributed_t *d)
         d->backoff_retries = LC_BACKOFF_RETRIES;
         lc_dist_take_snapshot(d);
         lc_dist_set_state(d);
-        lc_log(LC_INFO, "HERDER", "Finished reading to end of log and updated config snapshot, new config log offset: %lld",
+        lc_log(LC_INFO, "HERDER",
+               "Finished reading to end of log and updated config snapshot, new config log offset: %lld",
                (long long)h->config->offset);
         return true;
 }
@@ -347,8 +365,8 @@ static void start_work(lc_distributed_t *d)
                         if (!tasks)
                                 lc_start_connector(h, w->connector, NULL);
                         else if (lc_start_task(h, w->connector, w->task, &err) < 0)
-                                lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", w->connector, (int)w->task,
-                                       err.msg);
+                                lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", w->connector,
+                                       (int)w->task, err.msg);
                         lc_group_tick(d->group);
                 }
         }
@@ -369,9 +387,9 @@ bool lc_dist_handle_rebalance(lc_distributed_t *d)
                 return true;
         if (a->error) {
                 read = a->is_leader || h->config->offset < a->config_offset;
-                again = "the assignment failed";
-                lc_log(LC_WARN, "HERDER", "Join group completed, but assignment failed%s", read ?
-                       ". Reading to end of config and retrying." : ". We were up to date, so just retrying.");
+                lc_log(LC_WARN, "HERDER", "Join group completed, but assignment failed%s",
+                       read ? ". Reading to end of config and retrying."
+                            : ". We were up to date, so just retrying.");
         } else if (h->config->offset < a->config_offset) {
                 lc_log(LC_WARN, "HERDER", "Catching up to assignment's config offset %lld (here: %lld).",
                        (long long)a->config_offset, (long long)h->config->offset);
@@ -381,10 +399,18 @@ bool lc_dist_handle_rebalance(lc_distributed_t *d)
                 lc_group_assignment_done(d->group, a->generation);
                 return false;
         }
-        if (!again && h->config->offset != a->config_offset) {
-                lc_log(LC_INFO, "HERDER", "Current config state offset %lld does not match group assignment %lld. Forcing "
-                       "rebalance.", (long long)h->config->offset, (long long)a->config_offset);
+        if (!a->error && h->config->offset != a->config_offset) {
+                lc_log(LC_INFO, "HERDER",
+                       "Current config state offset %lld does not match group assignment %lld. Forcing "
+                       "rebalance.",
+                       (long long)h->config->offset, (long long)a->config_offset);
                 again = "the config offset does not match the assignment's";
+        }
+        if (a->error) { /* the member joins again by itself */
+                d->rejoining = true;
+                lc_dist_set_state(d);
+                lc_group_assignment_done(d->group, a->generation);
+                return false;
         }
         if (again) {
                 lc_dist_set_state(d);

@@ -58,8 +58,10 @@ void lc_herder_stage(const lc_herder_t *ch, lc_buf_t *out)
         if (!stage[0])
                 return;
         if (end)
-                lc_buf_printf(out, "The last operation the worker completed was %s, which began at %s and "
-                              "completed at %s.", stage, began, ended);
+                lc_buf_printf(out,
+                              "The last operation the worker completed was %s, which began at %s and "
+                              "completed at %s.",
+                              stage, began, ended);
         else
                 lc_buf_printf(out, "The worker is currently %s, which began at %s.", stage, began);
 }
@@ -165,6 +167,16 @@ bool lc_hev_back(lc_hev_t *ev)
                 lc_herder_unref(h);
         }
         return known;
+}
+
+bool lc_hev_wanted(lc_hev_t *ev)
+{
+        bool yes;
+
+        pthread_mutex_lock(&ev->h->lock);
+        yes = ev->is_out && !ev->h->closed;
+        pthread_mutex_unlock(&ev->h->lock);
+        return yes;
 }
 
 void lc_hev_back_push(lc_hev_t *ev)
@@ -282,6 +294,37 @@ void lc_herder_submit(lc_herder_t *h, lc_request_t *req)
                 lc_request_fail(req, 500, LC_SHUTTING_DOWN);
 }
 
+typedef struct call {
+        pthread_mutex_t lock;
+        pthread_cond_t answered;
+        bool done;
+} call_t;
+
+static void call_done(lc_request_t *req)
+{
+        call_t *c = req->arg;
+
+        pthread_mutex_lock(&c->lock);
+        c->done = true;
+        pthread_cond_signal(&c->answered);
+        pthread_mutex_unlock(&c->lock);
+}
+
+void lc_herder_call(lc_herder_t *h, lc_request_t *req)
+{
+        call_t c = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
+
+        req->done = call_done;
+        req->arg = &c;
+        lc_herder_submit(h, req);
+        pthread_mutex_lock(&c.lock);
+        while (!c.done)
+                pthread_cond_wait(&c.answered, &c.lock);
+        pthread_mutex_unlock(&c.lock);
+        pthread_cond_destroy(&c.answered);
+        pthread_mutex_destroy(&c.lock);
+}
+
 /* R. */
 static void *reader_main(void *arg)
 {
@@ -344,7 +387,7 @@ static int start_thread(pthread_t *t, void *(*fn)(void *), void *arg, lc_err_t *
 
 static void be_ready(lc_herder_t *h)
 {
-        if (!h->ticked || h->ready || __atomic_load_n(&h->hold, __ATOMIC_ACQUIRE))
+        if (!h->ticked || h->ready)
                 return;
         __atomic_store_n(&h->ready, 1, __ATOMIC_RELEASE);
         if (h->deps.on_ready)
@@ -427,10 +470,10 @@ static void *herder_main(void *arg)
         if (h->fatal)
                 err = *h->fatal;
         if ((!begun && !h->stop) || h->fatal) {
-                lc_log(LC_ERROR, "HERDER", "Uncaught exception in herder work thread, exiting: %s%s%s", err.msg,
-                       err.detail[0] ? "\n" : "", err.detail);
                 if (h->deps.on_fatal)
                         h->deps.on_fatal(h->deps.arg, &err);
+                else
+                        lc_log(LC_ERROR, "HERDER", "Uncaught exception in herder work thread: %s", err.msg);
         }
         lc_log(LC_INFO, "HERDER", "Herder stopping");
         lc_stage(h, "shutting down");
@@ -502,12 +545,6 @@ const char *lc_herder_cluster_id(const lc_herder_t *h)
 bool lc_herder_ready(const lc_herder_t *h)
 {
         return __atomic_load_n(&h->ready, __ATOMIC_ACQUIRE);
-}
-
-void lc_herder_hold_ready(lc_herder_t *h, bool hold)
-{
-        __atomic_store_n(&h->hold, hold, __ATOMIC_RELEASE);
-        lc_queue_wake(h->events);
 }
 
 const lc_plugins_t *lc_herder_plugins(const lc_herder_t *h)

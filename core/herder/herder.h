@@ -101,11 +101,10 @@ lc_herder_t *lc_herder_standalone_new(const lc_herder_deps_t *deps, lc_err_t *er
 /* Stores are opened, the cluster id read (blocking up to 60 s; 2 = exit status), thread started. */
 int lc_herder_start(lc_herder_t *h, const volatile int *stop, lc_err_t *err);
 void lc_herder_submit(lc_herder_t *h, lc_request_t *req);
+/* Submit and wait for the answer: for threads that may wait (specs). Uses done and arg. */
+void lc_herder_call(lc_herder_t *h, lc_request_t *req);
 const char *lc_herder_cluster_id(const lc_herder_t *h);
 bool lc_herder_ready(const lc_herder_t *h); /* first tick done */
-/* Standalone, before lc_herder_start(): not ready before the connectors of the command line were made and
- * hold was taken back. Any thread. */
-void lc_herder_hold_ready(lc_herder_t *h, bool hold);
 /* "polling the group coordinator until interrupted" and since when: for timeouts and /health (rest 1.2).
  * Appends the sentence, nothing when unknown. Any thread. */
 void lc_herder_stage(const lc_herder_t *h, lc_buf_t *out);

@@ -15,26 +15,27 @@
 #define LC_HERDER_INTERNAL_H
 #include "base/queue.h"
 #include "herder/herder.h"
+#include "herder/restart.h"
 #include <pthread.h>
 
 #define LC_SHUTTING_DOWN "Worker is shutting down"
-#define LC_NO_LEADER_URL                                                                                    \
+#define LC_NO_LEADER_URL                                                                                     \
         "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was "    \
         "underway."
 
 typedef enum {
-        LC_HEV_REQUEST,        /* req */
-        LC_HEV_VALIDATED,      /* req, config, infos or err */
-        LC_HEV_CONNECTOR,      /* name, target, req or NULL, err: started or brought to target */
-        LC_HEV_TASK_CONFIGS,   /* name, config, tasks or err */
-        LC_HEV_RECONFIGURE,    /* name: the connector asks for new task configs */
-        LC_HEV_OFFSETS,        /* never queued: a job of offsets.c */
-        LC_HEV_CONFIG,         /* name or NULL: the config topic has news; updated says it was a config record */
-        LC_HEV_RESTART,        /* name, only_failed, include_tasks */
-        LC_HEV_ASSIGNED,       /* assignment */
-        LC_HEV_PREPARING,      /* protocol */
+        LC_HEV_REQUEST,      /* req */
+        LC_HEV_VALIDATED,    /* req, config, infos or err */
+        LC_HEV_CONNECTOR,    /* name, target, req or NULL, err: started or brought to target */
+        LC_HEV_TASK_CONFIGS, /* name, config, tasks or err */
+        LC_HEV_RECONFIGURE,  /* name: the connector asks for new task configs */
+        LC_HEV_OFFSETS,      /* never queued: a job of offsets.c */
+        LC_HEV_CONFIG,    /* name or NULL: the config topic has news; updated says it was a config record */
+        LC_HEV_RESTART,   /* name, only_failed, include_tasks */
+        LC_HEV_ASSIGNED,  /* assignment */
+        LC_HEV_PREPARING, /* protocol */
         LC_HEV_COORDINATOR_LOST,
-        LC_HEV_FATAL           /* err */
+        LC_HEV_FATAL /* err */
 } lc_hev_kind_t;
 
 typedef struct lc_hev lc_hev_t;
@@ -63,18 +64,18 @@ typedef struct lc_hconn lc_hconn_t;
 typedef struct lc_herder_mode {
         const char *name;
         int (*open)(lc_herder_t *h, const volatile int *stop, lc_err_t *err); /* caller of lc_herder_start */
-        int (*begin)(lc_herder_t *h, lc_err_t *err); /* stores up; -1: fatal, or h->stop */
-        int (*tick)(lc_herder_t *h);                 /* returns ms to wait for the next event */
+        int (*begin)(lc_herder_t *h, lc_err_t *err);   /* stores up; -1: fatal, or h->stop */
+        int (*tick)(lc_herder_t *h);                   /* returns ms to wait for the next event */
         void (*request)(lc_herder_t *h, lc_hev_t *ev); /* one pending event; owns it */
-        void (*event)(lc_herder_t *h, lc_hev_t *ev); /* what is not common; owns it */
+        void (*event)(lc_herder_t *h, lc_hev_t *ev);   /* what is not common; owns it */
         bool (*leads)(lc_herder_t *h);
         /* New task configs, already known to differ; takes nothing. */
         int (*publish)(lc_herder_t *h, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err);
         /* A request that waited for task configs; err: of making or publishing them. */
         void (*reconfigured)(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);
         void (*start_failed)(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);
-        void (*end)(lc_herder_t *h);                 /* stop work, leave; stores stay */
-        void (*close)(lc_herder_t *h);               /* after the worker is gone: stores stop; frees */
+        void (*end)(lc_herder_t *h);   /* stop work, leave; stores stay */
+        void (*close)(lc_herder_t *h); /* after the worker is gone: stores stop; frees */
 } lc_herder_mode_t;
 
 struct lc_herder {
@@ -89,7 +90,7 @@ struct lc_herder {
         pthread_t thread, reader;
         bool thread_started, reader_started;
         volatile int stop;
-        int refs;                     /* atomic: the owner's, and one for each event that is out */
+        int refs; /* atomic: the owner's, and one for each event that is out */
 
         pthread_mutex_t lock;
         bool closed;
@@ -102,26 +103,27 @@ struct lc_herder {
 
         lc_hev_t *pending, **pending_tail;
         lc_hconn_t *conns;
-        bool ticked, hold;            /* hold: set before start, then atomic */
-        int ready;                    /* atomic */
+        bool ticked;
+        int ready; /* atomic */
         lc_err_t *fatal;
 };
 
 /* herder.c */
 lc_herder_t *lc_herder_base_init(lc_herder_t *h, const lc_herder_mode_t *mode, const lc_herder_deps_t *deps);
 void lc_herder_base_free(lc_herder_t *h);
-void lc_herder_unref(lc_herder_t *h);     /* after lc_hev_back() said true, with ev done */
+void lc_herder_unref(lc_herder_t *h); /* after lc_hev_back() said true, with ev done */
 lc_hev_t *lc_hev_new(lc_herder_t *h, lc_hev_kind_t kind, const char *name);
-void lc_hev_free(lc_hev_t *ev);           /* answers nothing: req must be taken out */
+void lc_hev_free(lc_hev_t *ev); /* answers nothing: req must be taken out */
 void lc_hev_set_err(lc_hev_t *ev, const lc_err_t *err);
 void lc_herder_push(lc_herder_t *h, lc_hev_t *ev); /* any thread; after closing its request is answered */
-void lc_hev_out(lc_hev_t *ev);            /* a callback now owes it */
+void lc_hev_out(lc_hev_t *ev);                     /* a callback now owes it */
 /* The callback is here: false when the herder stopped meanwhile (then ev and its reference are gone). */
 bool lc_hev_back(lc_hev_t *ev);
-void lc_hev_back_push(lc_hev_t *ev);      /* back, and to the queue */
+void lc_hev_back_push(lc_hev_t *ev); /* back, and to the queue */
+bool lc_hev_wanted(lc_hev_t *ev);    /* before long work for it: does anybody still wait? */
 void lc_pending_add(lc_herder_t *h, lc_hev_t *ev);
 lc_hev_t *lc_pending_take(lc_herder_t *h);
-void lc_herder_drain(lc_herder_t *h);     /* what has arrived, without waiting */
+void lc_herder_drain(lc_herder_t *h); /* what has arrived, without waiting */
 void lc_stage(lc_herder_t *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void lc_stage_done(lc_herder_t *h);
 void lc_herder_set_config(lc_herder_t *h, lc_config_snapshot_t *s); /* takes the reference */
@@ -140,7 +142,8 @@ void lc_connector_info_fill(lc_connector_info_t *info, const lc_plugins_t *plugi
 /* reads.c: on R */
 void lc_reads_serve(lc_herder_t *h, lc_request_t *req);
 bool lc_reads_op(lc_request_op_t op);
-bool lc_state_fill(lc_herder_t *h, const lc_config_snapshot_t *s, const char *name, lc_connector_state_t *out);
+bool lc_state_fill(lc_herder_t *h, const lc_config_snapshot_t *s, const char *name,
+                   lc_connector_state_t *out);
 
 /* validation.c: name rules, validation on the pool, LC_REQ_CREATE, _PUT_CONFIG, _PATCH_CONFIG, _VALIDATE */
 void lc_validation_begin(lc_herder_t *h, lc_request_t *req); /* the config is req->config */
@@ -154,37 +157,22 @@ void lc_patch_config(lc_request_t *req, const lc_props_t *old);
 /* offsets.c */
 void lc_offsets_begin(lc_herder_t *h, lc_request_t *req);
 
-/* restart.c */
-typedef struct lc_restart_plan {
-        bool connector;
-        int *tasks;
-        size_t ntasks;
-        lc_connector_state_t state; /* as REST shows it: RESTARTING where it will be restarted */
-} lc_restart_plan_t;
-bool lc_restart_plan(lc_herder_t *h, const char *name, bool include_tasks, bool only_failed,
-                     lc_restart_plan_t *out); /* false: no status */
-void lc_restart_plan_free(lc_restart_plan_t *p);
-void lc_restart_answer(lc_request_t *req, lc_restart_plan_t *p); /* 202; takes the state */
-/* Merge two orders for one connector: the higher impact wins (rest 2.2). */
-void lc_restart_merge(bool *only_failed, bool *include_tasks, bool only_failed2, bool include_tasks2);
-void lc_put_restarting(lc_herder_t *h, const char *name, int task, int32_t generation);
-
 /* reconfigure.c */
 struct lc_hconn {
         char *name;
         bool computing, again;
         lc_request_t *waiters;
-        int64_t retry_at;   /* 0: none */
+        int64_t retry_at; /* 0: none */
         int backoff_ms;
-        int task_high;      /* highest committed task count seen while the connector exists */
-        int busy;           /* standalone: an operation is in flight */
+        int task_high; /* highest committed task count seen while the connector exists */
+        int busy;      /* standalone: an operation is in flight */
         lc_hconn_t *next;
 };
 lc_hconn_t *lc_hconn_get(lc_herder_t *h, const char *name);
-void lc_hconn_prune(lc_herder_t *h); /* forget connectors that the config does not know */
+void lc_hconn_prune(lc_herder_t *h);    /* forget connectors that the config does not know */
 void lc_hconn_free_all(lc_herder_t *h); /* answers waiters */
 void lc_reconfigure(lc_herder_t *h, const char *name, lc_request_t *req /* waits; NULL */);
-void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev); /* LC_HEV_TASK_CONFIGS; owns it */
+void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev);    /* LC_HEV_TASK_CONFIGS; owns it */
 int64_t lc_reconfigure_retries(lc_herder_t *h, int64_t now); /* next time, INT64_MAX none */
 void lc_start_connector(lc_herder_t *h, const char *name, lc_request_t *req);
 void lc_target_connector(lc_herder_t *h, const char *name, lc_target_state_t target);

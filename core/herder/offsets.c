@@ -86,13 +86,15 @@ static void read_offsets(void *arg)
         lc_hev_t *ev = arg;
         lc_herder_t *h = ev->h;
         bool sink = !strcmp(lc_connector_type(h->deps.plugins, ev->config), "sink");
-        out_t o = { .json = LC_BUF_INIT };
+        out_t o = {.json = LC_BUF_INIT};
         lc_err_t err;
         int rc;
 
         lc_err_clear(&err);
         lc_buf_adds(&o.json, "{\"offsets\":[");
-        if (sink)
+        if (!lc_hev_wanted(ev))
+                rc = lc_err_set(&err, LC_FATAL, 0, LC_SHUTTING_DOWN);
+        else if (sink)
                 rc = sink_offsets(h, ev->name, ev->config, &o, &err);
         else
                 rc = h->offsets->ops->list(h->offsets, ev->name, source_offset, &o, &err);
@@ -105,7 +107,8 @@ static void read_offsets(void *arg)
                         lc_request_answer(ev->req, 200);
                 } else if (sink) {
                         lc_request_fail(ev->req, 500,
-                                        "Failed to retrieve consumer group offsets for sink connector %s", ev->name);
+                                        "Failed to retrieve consumer group offsets for sink connector %s",
+                                        ev->name);
                 } else {
                         lc_request_fail_err(ev->req, 500, &err);
                 }

@@ -110,7 +110,8 @@ void lc_reconfigure(lc_herder_t *h, const char *name, lc_request_t *req)
         c->retry_at = 0;
         if (!cc || !cc->config || cc->target != LC_TARGET_STARTED ||
             !lc_worker_connector_started(h->worker, name)) {
-                lc_log(LC_INFO, "HERDER", "Skipping reconfiguration of connector %s since it is not running", name);
+                lc_log(LC_INFO, "HERDER", "Skipping reconfiguration of connector %s since it is not running",
+                       name);
                 finish(h, c, NULL);
                 return;
         }
@@ -139,18 +140,20 @@ static bool too_many(const lc_err_t *err)
 
 static void retry_later(lc_hconn_t *c, const lc_err_t *err)
 {
-        c->backoff_ms = !c->backoff_ms                          ? BACKOFF_MS
-                        : c->backoff_ms * 2 > BACKOFF_MAX_MS    ? BACKOFF_MAX_MS
-                                                                : c->backoff_ms * 2;
+        c->backoff_ms = !c->backoff_ms                       ? BACKOFF_MS
+                        : c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
+                                                             : c->backoff_ms * 2;
         c->retry_at = lc_now_ms() + c->backoff_ms;
-        lc_log(LC_ERROR, "HERDER", "Failed to reconfigure connector's tasks (%s), retrying after backoff of %d ms: %s",
-               c->name, c->backoff_ms, err->msg);
+        lc_log(LC_ERROR, "HERDER",
+               "Failed to reconfigure connector's tasks (%s), retrying after backoff of %d ms: %s", c->name,
+               c->backoff_ms, err->msg);
 }
 
 void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev)
 {
         lc_hconn_t *c = lc_hconn_get(h, ev->name);
-        lc_config_snapshot_t *s = h->configs->ops->snapshot(h->configs); /* the newest: never tasks for STOPPED */
+        lc_config_snapshot_t *s =
+                h->configs->ops->snapshot(h->configs); /* the newest: never tasks for STOPPED */
         const lc_config_connector_t *cc = lc_config_snapshot_find(s, ev->name);
         lc_err_t err;
 
@@ -164,11 +167,12 @@ void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev)
                 lc_log(LC_ERROR, "HERDER", "%s", ev->err->msg);
                 c->backoff_ms = 0;
                 finish(h, c, ev->err);
+        } else if (!cc || cc->target != LC_TARGET_STARTED || !lc_props_equal(cc->config, ev->config) ||
+                   !lc_worker_connector_started(h->worker, ev->name)) {
+                finish(h, c, NULL); /* deleted, paused, changed, restarted: that brings its own trigger */
         } else if (ev->err) {
                 retry_later(c, ev->err);
                 finish(h, c, ev->err);
-        } else if (!cc || cc->target != LC_TARGET_STARTED || !lc_props_equal(cc->config, ev->config)) {
-                finish(h, c, NULL); /* deleted, paused or changed meanwhile: that brings its own trigger */
         } else if (changed(cc, ev->tasks, ev->ntasks) &&
                    h->mode->publish(h, ev->name, ev->tasks, ev->ntasks, &err) < 0) {
                 retry_later(c, &err);
@@ -209,7 +213,8 @@ void lc_start_connector(lc_herder_t *h, const char *name, lc_request_t *req)
         lc_hev_t *ev;
 
         if (!cc || !cc->config) {
-                lc_log(LC_WARN, "HERDER", "Connector %s is not in the config any more, it is not started", name);
+                lc_log(LC_WARN, "HERDER", "Connector %s is not in the config any more, it is not started",
+                       name);
                 if (req)
                         lc_request_fail(req, 404, "Connector %s not found", name);
                 return;
@@ -263,7 +268,7 @@ int lc_start_task(lc_herder_t *h, const char *name, int task, lc_err_t *err)
 /* Everything the worker has: tasks first, so that their offsets are committed. */
 void lc_herder_stop_work(lc_herder_t *h)
 {
-        lc_work_t all = { 0 }, tasks = { 0 };
+        lc_work_t all = {0}, tasks = {0};
 
         lc_worker_running(h->worker, &all);
         for (size_t i = 0; i < all.n; i++)

@@ -118,7 +118,8 @@ const char *lc_connector_type(const lc_plugins_t *plugins, const lc_props_t *con
 }
 
 void lc_connector_info_fill(lc_connector_info_t *info, const lc_plugins_t *plugins, const char *name,
-                            const lc_props_t *config, const lc_config_connector_t *tasks_of, bool task_configs)
+                            const lc_props_t *config, const lc_config_connector_t *tasks_of,
+                            bool task_configs)
 {
         info->name = lc_strdup(name);
         info->config = lc_props_copy(config);

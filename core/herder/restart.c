@@ -1,10 +1,5 @@
-/*
- * restart.c - the plan of a restart with includeTasks or onlyFailed (KIP-745): what it touches and what REST
- * shows of it.
- *
- * Threads:   T.   Ownership: a plan is the caller's.
- * Source:    rest.md 2.2, 6.4.   Tests: spec/unit/herder_spec.lua, golden/rest/06
- */
+/* restart.c - see restart.h. */
+#include "herder/restart.h"
 #include "base/alloc.h"
 #include "herder/internal.h"
 #include <stdlib.h>
@@ -71,7 +66,7 @@ void lc_restart_merge(bool *only_failed, bool *include_tasks, bool only_failed2,
 
 void lc_put_restarting(lc_herder_t *h, const char *name, int task, int32_t generation)
 {
-        lc_status_t st = { .task = task, .state = LC_RESTARTING, .generation = generation };
+        lc_status_t st = {.task = task, .state = LC_RESTARTING, .generation = generation};
 
         st.worker_id = lc_strdup(h->deps.worker_id);
         h->statuses->ops->put(h->statuses, name, &st, false);

@@ -1,12 +1,6 @@
-/*
- * session_key.c - the key that signs requests between workers (sessioned protocol): when a new one is due and
- * making it. The leader writes it to the config topic; Java workers read the same record.
- *
- * Threads:   any; no state.
- * Source:    storage 2.1, group 4, worker-config 3 (inter.worker.*).   Tests: spec/unit/herder_spec.lua
- */
+/* session_key.c - see session_key.h. */
+#include "herder/session_key.h"
 #include "base/alloc.h"
-#include "herder/distributed.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -18,8 +12,8 @@ static const struct {
         const char *algorithm;
         int bytes;
 } sizes[] = {
-        { "HmacSHA256", 32 }, { "HmacSHA1", 64 },   { "HmacMD5", 64 },    { "HmacSHA224", 28 },
-        { "HmacSHA384", 48 }, { "HmacSHA512", 64 }, { "AES", 32 },
+        {"HmacSHA256", 32}, {"HmacSHA1", 64},   {"HmacMD5", 64}, {"HmacSHA224", 28},
+        {"HmacSHA384", 48}, {"HmacSHA512", 64}, {"AES", 32},
 };
 
 static int key_bytes(const lc_worker_config_t *wc)
@@ -58,8 +52,8 @@ bool lc_session_key_due(const lc_worker_config_t *wc, const lc_config_snapshot_t
 {
         const char *algorithm = lc_worker_config_str(wc, "inter.worker.key.generation.algorithm");
 
-        return !s->session_key || lc_session_key_expires(wc, s) <= wall_ms ||
-               !s->session_key_algorithm || !algorithm || strcmp(s->session_key_algorithm, algorithm) != 0 ||
+        return !s->session_key || lc_session_key_expires(wc, s) <= wall_ms || !s->session_key_algorithm ||
+               !algorithm || strcmp(s->session_key_algorithm, algorithm) != 0 ||
                decoded_size(s->session_key) != key_bytes(wc);
 }
 

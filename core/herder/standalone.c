@@ -54,8 +54,12 @@ static void ignore_logger(void *arg, const char *logger, const char *level)
         (void)level;
 }
 static const lc_config_events_t no_events = {
-        .connector_updated = ignore_name, .connector_removed = ignore_name, .tasks_updated = ignore_tasks,
-        .target_changed = ignore_name, .restart_requested = ignore_restart, .session_key_updated = ignore,
+        .connector_updated = ignore_name,
+        .connector_removed = ignore_name,
+        .tasks_updated = ignore_tasks,
+        .target_changed = ignore_name,
+        .restart_requested = ignore_restart,
+        .session_key_updated = ignore,
         .logger_level = ignore_logger,
 };
 
@@ -68,7 +72,8 @@ static char *cluster_id(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
 {
         const char *servers = lc_worker_config_str(h->deps.config, "bootstrap.servers");
         int64_t end = lc_now_ms() + CLUSTER_ID_MS, said = lc_now_ms();
-        lc_props_t *conf = lc_client_config(h->deps.config, LC_CLIENT_INTERNAL_ADMIN, NULL, "connect-admin", err);
+        lc_props_t *conf =
+                lc_client_config(h->deps.config, LC_CLIENT_INTERNAL_ADMIN, NULL, "connect-admin", err);
         lc_admin_t *admin = conf ? lc_admin_new(conf, err) : NULL;
         char *id = NULL;
         lc_err_t last;
@@ -79,13 +84,15 @@ static char *cluster_id(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                 id = lc_admin_cluster_id(admin, CLUSTER_ID_TRY_MS, &last);
                 if (!id && lc_now_ms() - said >= SAY_MS) {
                         said = lc_now_ms();
-                        lc_log(LC_WARN, "HERDER", "Waiting for the Kafka cluster at %s to tell its id: %s", servers, last.msg);
+                        lc_log(LC_WARN, "HERDER", "Waiting for the Kafka cluster at %s to tell its id: %s",
+                               servers, last.msg);
                 }
         }
         if (!id && stop && *stop)
                 lc_err_set(err, LC_FATAL, 0, "Stopped while connecting to the Kafka cluster");
         else if (!id)
-                lc_err_set_cls(err, LC_FATAL, 2, LC_CLS_CONNECT, "Failed to connect to and describe Kafka cluster. Check "
+                lc_err_set_cls(err, LC_FATAL, 2, LC_CLS_CONNECT,
+                               "Failed to connect to and describe Kafka cluster. Check "
                                "worker's broker connection and security properties.");
         if (!id && last.kind)
                 lc_err_cause(err, LC_CLS_CONNECT, "%s", last.msg);
@@ -97,8 +104,11 @@ static char *cluster_id(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
 static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
 {
         const char *file = lc_worker_config_str(h->deps.config, "offset.storage.file.filename");
-        lc_worker_deps_t deps = { .config = h->deps.config, .plugins = h->deps.plugins,
-                                  .worker_id = h->deps.worker_id, .reconfigure = on_reconfigure, .arg = h };
+        lc_worker_deps_t deps = {.config = h->deps.config,
+                                 .plugins = h->deps.plugins,
+                                 .worker_id = h->deps.worker_id,
+                                 .reconfigure = on_reconfigure,
+                                 .arg = h};
 
         h->cluster_id = cluster_id(h, stop, err);
         if (!h->cluster_id)
@@ -106,11 +116,15 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
         lc_log(LC_INFO, "HERDER", "Kafka cluster ID: %s", h->cluster_id);
         h->configs = lc_config_store_memory_new();
         h->statuses = deps.statuses = lc_status_store_memory_new();
-        h->offsets = deps.offsets = file && *file ? lc_offset_store_file_new(file) : lc_offset_store_memory_new();
+        h->offsets = deps.offsets =
+                file && *file ? lc_offset_store_file_new(file) : lc_offset_store_memory_new();
         if (h->offsets->ops->start(h->offsets, &h->stop, err) < 0 ||
             h->statuses->ops->start(h->statuses, &h->stop, err) < 0 ||
-            h->configs->ops->start(h->configs, &no_events, h, &h->stop, err) < 0)
+            h->configs->ops->start(h->configs, &no_events, h, &h->stop, err) < 0) {
+                if (err)
+                        err->code = 3; /* the exit status: as Connect, when the herder cannot start */
                 return -1;
+        }
         h->worker = lc_worker_new(&deps, err);
         return h->worker ? 0 : -1;
 }
@@ -130,7 +144,7 @@ static const lc_config_connector_t *find(lc_herder_t *h, const char *name)
 
 static void destroy_status(lc_herder_t *h, const char *name, int task)
 {
-        lc_status_t st = { .task = task, .state = LC_DESTROYED };
+        lc_status_t st = {.task = task, .state = LC_DESTROYED};
 
         st.worker_id = lc_strdup(h->deps.worker_id);
         h->statuses->ops->put(h->statuses, name, &st, false);
@@ -142,7 +156,7 @@ static void stop_tasks(lc_herder_t *h, const char *name)
 {
         const lc_config_connector_t *c = find(h, name);
         int n = c ? lc_config_connector_task_count(c) : 0;
-        lc_work_t tasks = { 0 };
+        lc_work_t tasks = {0};
 
         for (int i = 0; i < n; i++)
                 lc_work_add(&tasks, name, i);
@@ -229,7 +243,8 @@ static void put_config(lc_herder_t *h, lc_hev_t *ev)
                 lc_stage_done(h);
         }
         if (h->configs->ops->put_connector(h->configs, req->connector, req->config,
-                                           req->op == LC_REQ_CREATE ? req->initial_state : LC_TARGET_NONE, &err) < 0) {
+                                           req->op == LC_REQ_CREATE ? req->initial_state : LC_TARGET_NONE,
+                                           &err) < 0) {
                 lc_request_fail_err(req, 500, &err);
                 return;
         }
@@ -237,7 +252,7 @@ static void put_config(lc_herder_t *h, lc_hev_t *ev)
         start_for(h, req->connector, req);
 }
 
-static void delete(lc_herder_t *h, lc_request_t *req)
+static void delete (lc_herder_t *h, lc_request_t *req)
 {
         const char *name = req->connector;
         lc_status_t *left = NULL;
@@ -291,7 +306,8 @@ static void pause_resume(lc_herder_t *h, lc_request_t *req)
         lc_err_clear(&err);
         if (!find(h, req->connector))
                 lc_request_fail(req, 404, "Unknown connector %s", req->connector);
-        else if (set_target(h, req->connector, req->op == LC_REQ_PAUSE ? LC_TARGET_PAUSED : LC_TARGET_STARTED, &err) < 0)
+        else if (set_target(h, req->connector, req->op == LC_REQ_PAUSE ? LC_TARGET_PAUSED : LC_TARGET_STARTED,
+                            &err) < 0)
                 lc_request_fail_err(req, 500, &err);
         else
                 lc_request_answer(req, 202);
@@ -317,7 +333,7 @@ static void stop(lc_herder_t *h, lc_request_t *req)
 static void restart_with_plan(lc_herder_t *h, lc_request_t *req)
 {
         const char *name = req->connector;
-        lc_work_t tasks = { 0 };
+        lc_work_t tasks = {0};
         lc_restart_plan_t plan;
         lc_err_t err;
 
@@ -346,7 +362,8 @@ static void restart_with_plan(lc_herder_t *h, lc_request_t *req)
         for (size_t i = 0; i < tasks.n; i++) {
                 lc_err_clear(&err);
                 if (lc_start_task(h, name, tasks.v[i].task, &err) < 0)
-                        lc_log(LC_ERROR, "HERDER", "Task '%s-%d' restart failed: %s", name, (int)tasks.v[i].task, err.msg);
+                        lc_log(LC_ERROR, "HERDER", "Task '%s-%d' restart failed: %s", name,
+                               (int)tasks.v[i].task, err.msg);
         }
         lc_stage_done(h);
         lc_work_free(&tasks);
@@ -371,7 +388,7 @@ static void restart(lc_herder_t *h, lc_request_t *req)
 static void restart_task(lc_herder_t *h, lc_request_t *req)
 {
         const lc_config_connector_t *c = find(h, req->connector);
-        lc_work_t task = { 0 };
+        lc_work_t task = {0};
         lc_err_t err;
 
         if (!c || req->task < 0 || req->task >= lc_config_connector_task_count(c)) {
@@ -382,7 +399,8 @@ static void restart_task(lc_herder_t *h, lc_request_t *req)
         lc_work_add(&task, req->connector, req->task);
         lc_worker_stop_tasks(h->worker, &task);
         if (lc_start_task(h, req->connector, req->task, &err) < 0) {
-                lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", req->connector, req->task, err.msg);
+                lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", req->connector, req->task,
+                       err.msg);
                 lc_request_fail(req, 500, "Failed to start task: %s-%d", req->connector, req->task);
         } else {
                 lc_request_answer(req, 204);
@@ -423,7 +441,7 @@ static void request(lc_herder_t *h, lc_hev_t *ev)
                 patch(h, req);
                 break;
         case LC_REQ_DELETE:
-                delete(h, req);
+                delete (h, req);
                 break;
         case LC_REQ_PAUSE:
         case LC_REQ_RESUME:
@@ -517,9 +535,18 @@ static void close_parts(lc_herder_t *h)
 }
 
 static const lc_herder_mode_t mode = {
-        .name = "standalone", .open = open_parts, .begin = begin, .tick = tick, .request = request,
-        .event = event, .leads = leads, .publish = publish, .reconfigured = reconfigured,
-        .start_failed = start_failed, .end = end, .close = close_parts,
+        .name = "standalone",
+        .open = open_parts,
+        .begin = begin,
+        .tick = tick,
+        .request = request,
+        .event = event,
+        .leads = leads,
+        .publish = publish,
+        .reconfigured = reconfigured,
+        .start_failed = start_failed,
+        .end = end,
+        .close = close_parts,
 };
 
 lc_herder_t *lc_herder_standalone_new(const lc_herder_deps_t *deps, lc_err_t *err)

@@ -43,9 +43,10 @@ int lc_check_name(lc_request_t *req)
         }
         included = lc_props_get(req->config, "name");
         if (included && strcmp(included, req->connector) != 0) {
-                lc_request_fail(req, 400,
-                                "Connector name configuration (%s) doesn't match connector name in the URL (%s)",
-                                included, req->connector);
+                lc_request_fail(
+                        req, 400,
+                        "Connector name configuration (%s) doesn't match connector name in the URL (%s)",
+                        included, req->connector);
                 return -1;
         }
         if (!included)
@@ -76,8 +77,7 @@ static void answer_validate(lc_request_t *req, lc_hev_t *ev)
                 ev->infos = NULL;
                 lc_request_answer(req, 200);
         } else {
-                lc_request_fail(req, 500, "%s: %s",
-                                ev->err && ev->err->cls ? ev->err->cls : LC_CLS_CONNECT,
+                lc_request_fail(req, 500, "%s: %s", ev->err && ev->err->cls ? ev->err->cls : LC_CLS_CONNECT,
                                 ev->err ? ev->err->msg : "validation failed");
         }
 }
@@ -89,7 +89,8 @@ static void validate(void *arg)
         lc_err_t err;
 
         lc_err_clear(&err);
-        ev->infos = lc_connector_validate(h->deps.config, h->deps.plugins, ev->config, &err);
+        if (lc_hev_wanted(ev))
+                ev->infos = lc_connector_validate(h->deps.config, h->deps.plugins, ev->config, &err);
         if (!ev->infos) {
                 if (!err.kind)
                         lc_err_set(&err, LC_FATAL, 500, "Validation gave no result");
