@@ -63,7 +63,7 @@ static bool wait_changed(lc_topic_hub_t *hub, int64_t until)
 /* ---- making ---- */
 
 lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *consumer, bool read_committed,
-                                 int create_ms, lc_err_t *err)
+                                 int api_ms, lc_err_t *err)
 {
         static const char *const defaults[][2] = {
                 { "linger.ms", "0" },
@@ -85,7 +85,7 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
         pthread_cond_init(&hub->changed, &attr);
         pthread_condattr_destroy(&attr);
         hub->waker.fd = -1;
-        hub->create_ms = create_ms;
+        hub->api_ms = api_ms;
         hub->consumer_conf = lc_props_copy(consumer);
         lc_props_del(hub->consumer_conf, "group.id");
         if (read_committed || !lc_props_has(consumer, "isolation.level"))
@@ -139,6 +139,34 @@ lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t 
 
 /* ---- reading ---- */
 
+static bool enter(lc_hub_topic_t *t)
+{
+        bool ok;
+
+        pthread_mutex_lock(&t->hub->lock);
+        ok = !t->detached;
+        t->hub->calling = ok ? t : NULL;
+        pthread_mutex_unlock(&t->hub->lock);
+        return ok;
+}
+
+/* Under the lock. */
+static void leave(lc_topic_hub_t *hub)
+{
+        if (hub->calling && hub->calling->detached)
+                pthread_cond_broadcast(&hub->changed); /* somebody waits in detach */
+        hub->calling = NULL;
+}
+
+void lc_hub_topic_detach(lc_hub_topic_t *t)
+{
+        pthread_mutex_lock(&t->hub->lock);
+        t->detached = true;
+        while (t->hub->calling == t)
+                wait_changed(t->hub, lc_now_ms() + IDLE_MS);
+        pthread_mutex_unlock(&t->hub->lock);
+}
+
 static lc_hub_topic_t *topic_of(lc_topic_hub_t *hub, const rd_kafka_message_t *m)
 {
         const char *name = m->rkt ? rd_kafka_topic_name(m->rkt) : "";
@@ -162,8 +190,10 @@ static void take_record(lc_topic_hub_t *hub, lc_hub_topic_t *t, const rd_kafka_m
         r.key_len = m->key_len;
         r.value = m->payload;
         r.value_len = m->len;
-        t->conf.on_record(t->conf.arg, &r);
+        if (enter(t))
+                t->conf.on_record(t->conf.arg, &r);
         pthread_mutex_lock(&hub->lock);
+        leave(hub);
         t->position[m->partition] = m->offset + 1;
         pthread_mutex_unlock(&hub->lock);
 }
@@ -314,6 +344,19 @@ static void drop_fast(lc_topic_hub_t *hub)
                 reap(old);
 }
 
+static void run_ticks(lc_topic_hub_t *hub)
+{
+        for (int i = 0; i < hub->ntopics; i++) {
+                lc_hub_topic_t *t = hub->topics[i];
+                if (!t->conf.on_tick || !enter(t))
+                        continue;
+                t->conf.on_tick(t->conf.arg);
+                pthread_mutex_lock(&hub->lock);
+                leave(hub);
+                pthread_mutex_unlock(&hub->lock);
+        }
+}
+
 static void *run(void *arg)
 {
         lc_topic_hub_t *hub = arg;
@@ -331,11 +374,10 @@ static void *run(void *arg)
                 moved = serve_reader(hub, &hub->fast);
                 moved = serve_reader(hub, &hub->slow) || moved;
                 serve_reports(hub);
-                for (int i = 0; i < hub->ntopics; i++)
-                        if (hub->topics[i]->conf.on_tick && lc_now_ms() >= tick)
-                                hub->topics[i]->conf.on_tick(hub->topics[i]->conf.arg);
-                if (lc_now_ms() >= tick)
+                if (lc_now_ms() >= tick) {
+                        run_ticks(hub);
                         tick = lc_now_ms() + IDLE_MS;
+                }
                 if (moved)
                         note_ends(hub);
                 if (hub->swap_at == 0 && all_at_end(hub))
@@ -615,9 +657,9 @@ done:
 
 /* ---- the rest ---- */
 
-char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, int ms, const volatile int *stop, lc_err_t *err)
+char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_err_t *err)
 {
-        int64_t since = lc_now_ms(), until = since + ms, said = since;
+        int64_t since = lc_now_ms(), until = since + hub->api_ms, said = since;
 
         while (!(stop && *stop) && lc_now_ms() < until) {
                 char *id = rd_kafka_clusterid(hub->producer->rk, 100);

@@ -41,18 +41,21 @@ typedef struct lc_hub_topic_conf { /* copied */
 } lc_hub_topic_conf_t;
 
 /* producer, consumer: librdkafka settings, client.id included. read_committed: exactly-once clusters.
- * create_ms: default.api.timeout.ms, for which creation is retried. */
+ * api_ms: default.api.timeout.ms, for which creation and the cluster id are retried. */
 lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *consumer, bool read_committed,
-                                 int create_ms, lc_err_t *err);
+                                 int api_ms, lc_err_t *err);
 lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf); /* before any start */
 void lc_topic_hub_free(lc_topic_hub_t *hub); /* what is out fails; joins the thread */
-/* The id of the cluster, malloc'ed. NULL after ms or on *stop. */
-char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, int ms, const volatile int *stop, lc_err_t *err);
+/* The id of the cluster, malloc'ed. NULL after api_ms or on *stop. */
+char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_err_t *err);
 
 /* The first start brings all topics up; each then waits for its own: every record that was there has gone
  * through on_record when it returns 0. */
 int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *err);
 int lc_hub_topic_partition_count(lc_hub_topic_t *t); /* 0 before the start */
+/* After it returned, on_record and on_tick are not called any more for this topic; done still is, once for each
+ * record that is out. Not from the hub's thread. */
+void lc_hub_topic_detach(lc_hub_topic_t *t);
 /* What was sent before is acknowledged, and what the topic holds now has gone through on_record. */
 int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err);
 

@@ -34,6 +34,7 @@ struct lc_hub_topic {
         bool *reading;               /* the fast reader was started on it */
         int64_t *end;                /* L: of the last query */
         bool at_end;                 /* L: the first read is over */
+        bool detached;               /* L: no calls any more */
         bool failed;                 /* L: and `error` says why */
         lc_err_t error;
         uint64_t sent, done;         /* L: records */
@@ -51,12 +52,13 @@ struct lc_topic_hub {
         rd_kafka_queue_t *reports;
         lc_props_t *consumer_conf;
         char *servers;
-        int create_ms;
+        int api_ms;
         lc_waker_t waker;
         lc_hub_reader_t fast, slow;
         int64_t swap_at;             /* when the fast reader goes; 0: not yet */
         pthread_t thread, reaper;
         bool running, reaping;       /* L: running */
+        lc_hub_topic_t *calling;     /* L: whose on_record or on_tick runs now */
         volatile int quit;
         int64_t said;                /* last "waiting" line */
         char context[120];

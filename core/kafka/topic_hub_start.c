@@ -175,7 +175,7 @@ static int create(lc_topic_hub_t *hub, const int *counts, bool *created)
         for (;;) {
                 lc_kafka_new_topic_t ask[LC_HUB_TOPICS];
                 int from[LC_HUB_TOPICS], n = 0;
-                bool last_try = lc_now_ms() - since >= hub->create_ms, again = false;
+                bool last_try = lc_now_ms() - since >= hub->api_ms, again = false;
 
                 for (int i = 0; i < hub->ntopics; i++) {
                         if (!left[i])

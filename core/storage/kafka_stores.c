@@ -1,0 +1,136 @@
+/*
+ * kafka_stores.c - the worker's three stores over one hub (kafka_stores.h): names, settings, client settings.
+ * Threads: the herder's, before and after everything else. spec/kafka/storage_spec.lua
+ */
+#include "storage/kafka_stores.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "config/client_config.h"
+#include "storage/topic_stores.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { API_MS = 60000 };
+
+/* Topic settings: what follows the prefix, minus what is not one. */
+static lc_props_t *topic_settings(const lc_worker_config_t *wc, const char *prefix, bool is_config)
+{
+        lc_props_t *p = lc_props_prefixed(lc_worker_config_originals(wc), prefix);
+
+        if (is_config && lc_props_has(p, "partitions"))
+                lc_log(LC_WARN, "CONFIG", "Ignoring '%spartitions=%s' setting, since config topic partitions is always 1",
+                       prefix, lc_props_get_or(p, "partitions", ""));
+        if (lc_props_has(p, "cleanup.policy"))
+                lc_log(LC_WARN, "CONFIG", "Ignoring '%scleanup.policy=%s' setting, since compaction is always used",
+                       prefix, lc_props_get_or(p, "cleanup.policy", ""));
+        lc_props_del(p, "cleanup.policy");
+        lc_props_del(p, "topic");
+        lc_props_del(p, "partitions");
+        lc_props_del(p, "replication.factor");
+        return p;
+}
+
+static int api_ms(const lc_worker_config_t *wc)
+{
+        const char *ms = lc_client_java_value(wc, LC_CLIENT_INTERNAL_ADMIN, NULL, "default.api.timeout.ms");
+        long n = ms ? strtol(ms, NULL, 10) : 0;
+
+        return n > 0 && n < 3600000 ? (int)n : API_MS;
+}
+
+static int check_topic(const lc_worker_config_t *wc, const char *key, const char *text, lc_err_t *err)
+{
+        const char *name = lc_worker_config_str(wc, key);
+
+        while (name && (*name == ' ' || *name == '\t'))
+                name++;
+        return name && *name ? 0 : lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "%s", text);
+}
+
+int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc_err_t *err)
+{
+        const char *group = lc_worker_config_str(wc, "group.id"), *client = lc_worker_config_str(wc, "client.id");
+        const char *eos = lc_worker_config_str(wc, "exactly.once.source.support");
+        lc_props_t *producer = NULL, *consumer = NULL, *settings;
+        char *id = NULL;
+        lc_hub_topic_conf_t conf;
+        int rc = -1;
+
+        memset(out, 0, sizeof(*out));
+        if (check_topic(wc, "offset.storage.topic", "Offset storage topic must be specified", err) < 0 ||
+            check_topic(wc, "status.storage.topic", "Must specify topic for connector status.", err) < 0 ||
+            check_topic(wc, "config.storage.topic", "Must specify topic for connector configuration.", err) < 0)
+                return -1;
+        id = client && *client ? lc_asprintf("%s-%s-shared-log", group, client) : lc_asprintf("%s-shared-log", group);
+        producer = lc_client_config(wc, LC_CLIENT_INTERNAL_PRODUCER, NULL, id, err);
+        consumer = producer ? lc_client_config(wc, LC_CLIENT_INTERNAL_CONSUMER, NULL, id, err) : NULL;
+        if (!consumer)
+                goto done;
+        out->hub = lc_topic_hub_new(producer, consumer, eos && !strcmp(eos, "enabled"), api_ms(wc), err);
+        if (!out->hub)
+                goto done;
+
+        settings = topic_settings(wc, "offset.storage.", false);
+        conf = (lc_hub_topic_conf_t){
+                .name = lc_worker_config_str(wc, "offset.storage.topic"),
+                .setting = "offset.storage.topic",
+                .purpose = "source connector offsets",
+                .partitions = (int)lc_worker_config_int(wc, "offset.storage.partitions"),
+                .replication = (int)lc_worker_config_int(wc, "offset.storage.replication.factor"),
+                .settings = settings,
+        };
+        out->offset = lc_offset_store_kafka_new(out->hub, &conf);
+        lc_props_free(settings);
+
+        settings = topic_settings(wc, "status.storage.", false);
+        conf = (lc_hub_topic_conf_t){
+                .name = lc_worker_config_str(wc, "status.storage.topic"),
+                .setting = "status.storage.topic",
+                .purpose = "connector and task statuses",
+                .partitions = (int)lc_worker_config_int(wc, "status.storage.partitions"),
+                .replication = (int)lc_worker_config_int(wc, "status.storage.replication.factor"),
+                .settings = settings,
+        };
+        out->status = lc_status_store_kafka_new(out->hub, &conf);
+        lc_props_free(settings);
+
+        settings = topic_settings(wc, "config.storage.", true);
+        conf = (lc_hub_topic_conf_t){
+                .name = lc_worker_config_str(wc, "config.storage.topic"),
+                .setting = "config.storage.topic",
+                .purpose = "connector configurations",
+                .partitions = 1,
+                .replication = (int)lc_worker_config_int(wc, "config.storage.replication.factor"),
+                .settings = settings,
+        };
+        out->config = lc_config_store_kafka_new(out->hub, &conf);
+        lc_props_free(settings);
+        rc = 0;
+done:
+        lc_props_free(producer);
+        lc_props_free(consumer);
+        free(id);
+        return rc;
+}
+
+char *lc_kafka_stores_cluster_id(lc_kafka_stores_t *ks, const volatile int *stop, lc_err_t *err)
+{
+        lc_err_t why;
+        char *id;
+
+        lc_err_clear(&why);
+        id = lc_topic_hub_cluster_id(ks->hub, stop, &why);
+        if (!id) {
+                lc_err_wrap(&why, LC_CLS_CONNECT, "Failed to connect to and describe Kafka cluster. Check worker's "
+                            "broker connection and security properties.");
+                if (err && !err->kind)
+                        *err = why;
+        }
+        return id;
+}
+
+void lc_kafka_stores_free(lc_kafka_stores_t *ks)
+{
+        lc_topic_hub_free(ks->hub);
+        memset(ks, 0, sizeof(*ks));
+}
