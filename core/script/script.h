@@ -35,15 +35,15 @@ typedef struct lc_script_host {
         const volatile int *stopping; /* nonzero: ctx:stopping() */
         /* ctx.offsets: 1 and JSON appended, 0 none, -1 */
         int (*offset_get)(void *arg, const char *partition_json, lc_buf_t *out, lc_err_t *err);
-        void (*reconfigure)(void *arg);                  /* ctx:reconfigure() */
-        void (*raise)(void *arg, const lc_err_t *err);   /* ctx:raise() of a connector */
+        void (*reconfigure)(void *arg);                /* ctx:reconfigure() */
+        void (*raise)(void *arg, const lc_err_t *err); /* ctx:raise() of a connector */
         int (*pause)(void *arg, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
         int (*resume)(void *arg, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
         void (*seek)(void *arg, const lc_topic_partition_t *tp);
         void (*timeout)(void *arg, int64_t ms);
         void (*request_commit)(void *arg);
         size_t (*assignment)(void *arg, const lc_topic_partition_t **tps); /* borrowed */
-        int64_t max_request_size;     /* bytes; sources: the producer's max.request.size */
+        int64_t max_request_size; /* bytes; sources: the producer's max.request.size */
 } lc_script_host_t;
 
 typedef enum { LC_SCRIPT_CONNECTOR, LC_SCRIPT_SOURCE_TASK, LC_SCRIPT_SINK_TASK } lc_script_role_t;
@@ -52,7 +52,7 @@ typedef struct lc_script lc_script_t;
 /* host is borrowed and must outlive the script. */
 lc_script_t *lc_script_new(const lc_plugin_t *plugin, lc_script_role_t role, const lc_script_host_t *host,
                            lc_err_t *err);
-void lc_script_free(lc_script_t *s); /* NULL is fine; batches that views still hold are released */
+void lc_script_free(lc_script_t *s);           /* NULL is fine; batches that views still hold are released */
 size_t lc_script_memory(const lc_script_t *s); /* bytes of the Lua heap */
 
 /* Every role. config: resolved; parsed by the plugin's rows before Lua sees it (ctx.config). stop is also
@@ -61,12 +61,12 @@ int lc_script_start(lc_script_t *s, const lc_props_t *config, lc_err_t *err);
 int lc_script_stop(lc_script_t *s, lc_err_t *err);
 
 /* Connector: pure function of the config; default: one task with the config. *out malloc'ed array. */
-int lc_script_task_configs(lc_script_t *s, const lc_props_t *config, int max_tasks, lc_props_t ***out,
-                           int *n, lc_err_t *err);
+int lc_script_task_configs(lc_script_t *s, const lc_props_t *config, int max_tasks, lc_props_t ***out, int *n,
+                           lc_err_t *err);
 
 /* Source task. *batch NULL: nothing now. */
 int lc_script_poll(lc_script_t *s, lc_batch_t **batch, lc_err_t *err);
-int lc_script_commit(lc_script_t *s, lc_err_t *err);       /* offsets were committed; may be absent */
+int lc_script_commit(lc_script_t *s, lc_err_t *err); /* offsets were committed; may be absent */
 bool lc_script_has_commit_record(const lc_script_t *s);
 int lc_script_commit_record(lc_script_t *s, lc_record_t *r, lc_err_t *err);
 

@@ -1,0 +1,21 @@
+/*
+ * code.h - Lua files compiled once, as bytecode shared by all states of a plugin set.
+ *
+ * A file keeps the bytes it had when it was first loaded, whatever happens to it on disk.
+ * Threads:   any; one mutex, held while a file is read and compiled, never while Lua code runs.
+ * Tests:     spec/unit/plugins_spec.lua
+ */
+#ifndef LC_SCRIPT_CODE_H
+#define LC_SCRIPT_CODE_H
+#include <lua.h>
+#include <stdbool.h>
+#include "base/err.h"
+
+typedef struct lc_code lc_code_t;
+lc_code_t *lc_code_new(void);
+void lc_code_free(lc_code_t *code);
+/* Push the chunk of the file as a function: 0. Nothing pushed: -1. Raises nothing but Lua's out of memory. */
+int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err);
+bool lc_code_exists(lc_code_t *code, const char *path); /* loaded before, or a readable regular file */
+
+#endif

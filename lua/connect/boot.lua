@@ -1,0 +1,373 @@
+-- connect/boot.lua: the first Lua of a state. Makes the sandbox a plugin lives in and returns the functions
+-- core/script calls by name. Called with the plugin's root name and its folder (nil: a single file).
+local root, folder = ...
+
+-- The real string table serves methods on strings, so what it must not offer is taken out before anything
+-- else runs.
+string.dump = nil
+
+local host = require "connect.host"
+local values = require "connect.values"
+local errors = require "connect.errors"
+local declare = require "connect.declare"
+local connect = require "connect"
+
+-- the sandbox -------------------------------------------------------------------------------------
+local PUBLIC = { ["connect"] = true, ["connect.json"] = true, ["connect.schema"] = true, ["connect.lines"] = true }
+
+local function copy_of(t, except)
+  local out = {}
+  for k, v in pairs(t) do
+    if not (except and except[k]) then out[k] = v end
+  end
+  return out
+end
+
+local real_ipairs = ipairs
+
+local env = {}
+for _, name in real_ipairs { "assert", "error", "getmetatable", "next", "pairs", "pcall", "rawequal", "rawget", "rawset",
+  "select", "setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall", "_VERSION" } do
+  env[name] = _G[name]
+end
+env._G = env
+env.string, env.table, env.math, env.bit = copy_of(string), copy_of(table), copy_of(math), copy_of(bit)
+env.coroutine = copy_of(coroutine)
+env.os = { clock = os.clock, date = os.date, difftime = os.difftime, getenv = os.getenv, remove = os.remove,
+  rename = os.rename, time = os.time, tmpname = os.tmpname }
+env.io = { lines = io.lines, open = io.open, read = io.read, stderr = io.stderr, stdin = io.stdin, stdout = io.stdout,
+  tmpfile = io.tmpfile, type = io.type, write = io.write }
+
+--- Lists, and batches of records too.
+function env.ipairs(t)
+  if type(t) == "cdata" then return t:each() end
+  return real_ipairs(t)
+end
+
+function env.collectgarbage(what, n)
+  if what == "count" or what == "step" or what == "collect" or what == nil then return collectgarbage(what, n) end
+  error("collectgarbage: only count, step and collect", 2)
+end
+
+--- print goes to the log.
+function env.print(...)
+  local out = {}
+  for i = 1, select("#", ...) do out[i] = values.tostring((select(i, ...))) end
+  host.log("info", table.concat(out, "\t"))
+end
+
+--- Text only: bytecode could do anything.
+function env.loadstring(text, name)
+  if type(text) ~= "string" then error("loadstring: a string expected, got " .. type(text), 2) end
+  if text:byte() == 27 then return nil, "bytecode is not loaded" end
+  local f, err = loadstring(text, name)
+  if f then setfenv(f, env) end
+  return f, err
+end
+
+function env.load(source, name)
+  if type(source) == "function" then
+    local parts = {}
+    for part in source do
+      if part == "" then break end
+      parts[#parts + 1] = part
+    end
+    source = table.concat(parts)
+  end
+  return env.loadstring(source, name)
+end
+
+local loaded = {}
+local LOADING = {}
+
+local function module_path(name)
+  local first, rest = name:match "^([^.]+)%.?(.*)$"
+  if first ~= root then
+    error(("module '%s' not found: a plugin has connect, connect.json, connect.schema, connect.lines and its own "
+      .. "modules (%s.NAME)"):format(name, root), 3)
+  end
+  if not folder then error(("module '%s' not found: %s is a single file, not a folder"):format(name, root), 3) end
+  if name:find "[/\\]" or name:find "%.%." then error(("module '%s': not a module's name"):format(name), 3) end
+  local base = folder .. "/" .. rest:gsub("%.", "/")
+  for _, path in real_ipairs { base .. ".lua", base .. "/init.lua" } do
+    if host.exists(path) then return path end
+  end
+  error(("module '%s' not found: no file %s.lua"):format(name, base), 3)
+end
+
+--- require of the plugin: connect and its public parts, and ROOT.x from its own folder.
+function env.require(name)
+  if type(name) ~= "string" then error("require: a string expected, got " .. type(name), 2) end
+  if PUBLIC[name] then return require(name) end
+  local m = loaded[name]
+  if m == LOADING then error(("module '%s' requires itself"):format(name), 2) end
+  if m ~= nil then return m end
+  local chunk = setfenv(host.load(module_path(name)), env)
+  loaded[name] = LOADING
+  local ok, result = xpcall(function() return chunk(name) end, function(e)
+    if errors.is(e) then return e end
+    return tostring(e)
+  end)
+  if not ok then
+    loaded[name] = nil
+    error(result, 0)
+  end
+  if result == nil then result = true end
+  loaded[name] = result
+  return result
+end
+
+-- A name that is assigned without `local` is a mistake far more often than meant.
+setmetatable(env, {
+  __newindex = function(_, k)
+    error(("global '%s' assigned: write `local %s` (a plugin has no globals of its own)"):format(tostring(k),
+      tostring(k)), 2)
+  end,
+  __metatable = "locked",
+})
+
+-- loading -----------------------------------------------------------------------------------------
+local list, decl
+
+local R = {}
+
+function R.load(path)
+  local chunk = setfenv(host.load(path), env)
+  list = declare.list(chunk(root))
+end
+
+function R.describe() return declare.describe(list) end
+
+function R.select(index) decl = list[index] end
+
+function R.validate(config, bad) return declare.validate(decl, config, bad) end
+
+function R.exactly_once(config)
+  if type(decl.exactly_once) == "function" then return decl.exactly_once(config) end
+  return decl.exactly_once
+end
+
+R.int64 = values.int64
+
+-- the context -------------------------------------------------------------------------------------
+local log = {}
+for _, level in real_ipairs { "error", "warn", "info", "debug" } do
+  log[level] = function(format, ...)
+    if select("#", ...) == 0 then return host.log(level, tostring(format)) end
+    local args, n = {}, select("#", ...)
+    for i = 1, n do
+      local v = select(i, ...)
+      args[i] = (type(v) == "number" or type(v) == "string") and v or values.tostring(v)
+    end
+    host.log(level, tostring(format):format(unpack(args, 1, n)))
+  end
+end
+
+local offsets = {}
+
+--- The stored offset of a source partition as a table, nil when there is none.
+function offsets.get(_, partition)
+  if type(partition) ~= "table" then error("ctx.offsets:get: a table expected, got " .. type(partition), 2) end
+  local text = host.offset_get(host.canonical(partition))
+  if text == nil then return nil end
+  local v, err = connect.json.decode(text, true)
+  if v == nil then error("the stored offset is not JSON: " .. err, 2) end
+  if v == values.null then return nil end
+  return v
+end
+
+--- A list of offsets (connect.null where there is none) for a list of partitions.
+function offsets.get_many(self, partitions)
+  local out = {}
+  for i, p in real_ipairs(partitions) do out[i] = self:get(p) or values.null end
+  return out
+end
+
+local Context = {}
+Context.__index = Context
+
+--- Wait; ends early, and returns true, when the task is stopping.
+function Context:sleep(ms) return host.sleep(ms) end
+
+function Context:stopping() return host.stopping() end
+
+--- Ask the worker to call task_configs again.
+function Context:reconfigure() return host.reconfigure() end
+
+--- Fail the connector from outside a call: an error of connect's, or a text.
+function Context:raise(err)
+  if errors.is(err) then return host.raise(err.kind, err.message) end
+  return host.raise("fatal", tostring(err))
+end
+
+-- A partition as {topic=, partition=} or "topic-partition".
+local function to_tp(v, offset)
+  local topic, partition
+  if type(v) == "table" then
+    topic, partition = v.topic, v.partition
+  elseif type(v) == "string" then
+    topic, partition = v:match "^(.*)%-(%d+)$"
+    partition = tonumber(partition)
+  end
+  if type(topic) ~= "string" or type(partition) ~= "number" then
+    error('a partition is {topic =, partition =} or "topic-partition"', 3)
+  end
+  return { topic = topic, partition = partition, offset = offset }
+end
+
+local function to_tps(v)
+  if type(v) == "string" or (type(v) == "table" and v.topic) then v = { v } end
+  if type(v) ~= "table" then error("a list of partitions expected, got " .. type(v), 3) end
+  local out = {}
+  for i, x in real_ipairs(v) do out[i] = to_tp(x) end
+  return out
+end
+
+--- Sinks: the partitions this task reads.
+function Context:assignment()
+  local tps = host.assignment()
+  for _, tp in real_ipairs(tps) do tp.key = tp.topic .. "-" .. tp.partition end
+  return tps
+end
+
+function Context:pause(tps) host.pause(to_tps(tps)) end
+
+function Context:resume(tps) host.resume(to_tps(tps)) end
+
+--- Read this partition from `offset` on, before the next put.
+function Context:seek(tp, offset)
+  if type(offset) ~= "number" then error("ctx:seek: an offset expected, got " .. type(offset), 2) end
+  host.seek { to_tp(tp, offset) }
+end
+
+--- Once: wait this long before the next put (or the retry of this one).
+function Context:timeout(ms) host.timeout(ms) end
+
+function Context:request_commit() host.request_commit() end
+
+local function context(config)
+  return setmetatable({ config = config, log = log, offsets = offsets, connector = host.connector, task = host.task },
+    Context)
+end
+
+-- roles -------------------------------------------------------------------------------------------
+local record, exchange -- with the FFI, when first needed
+local object, role
+
+local function fast()
+  if not record then
+    record = require "connect.record"
+    exchange = require("connect.ffi").exchange()
+  end
+end
+
+--- An instance for a role: "connector", "source" or "sink".
+function R.new(which)
+  role = which
+  local class = decl
+  if role ~= "connector" then
+    class = decl.task
+    if role ~= decl.kind then error(("%s is a %s connector, not a %s"):format(decl.name, decl.kind, role), 0) end
+    if role == "source" and not class.poll then error(("the task of %s has no poll"):format(decl.name), 0) end
+    if role == "sink" and not (class.put or class.put_batch) then
+      error(("the task of %s has no put"):format(decl.name), 0)
+    end
+  end
+  object = setmetatable({}, { __index = class })
+  return {
+    commit = role == "source" and class.commit ~= nil,
+    commit_record = role == "source" and class.commit_record ~= nil,
+    pre_commit = role == "sink" and class.pre_commit ~= nil,
+  }
+end
+
+local function call(name, ...)
+  local f = object[name]
+  if f then return f(object, ...) end
+end
+
+function R.start(config) call("start", context(config)) end
+
+function R.stop() call("stop") end
+
+function R.task_configs(config, max)
+  if not decl.task_configs then return { {} } end
+  return declare.task_configs(decl.task_configs(config, max), config)
+end
+
+-- source
+function R.poll()
+  local r = object:poll()
+  if r == nil then return end
+  local t = type(r)
+  if t == "cdata" then
+    fast()
+    if record.is_batch(r) then
+      exchange.batch = record.release(r)
+      return
+    end
+  elseif t == "table" then
+    if #r > 0 then
+      host.batch(r)
+    elseif next(r) ~= nil then
+      error("poll must return a list of records; this table has no item 1", 0)
+    end
+    return
+  end
+  error("poll must return nil, a list of records or a batch of connect.lines, got " .. t, 0)
+end
+
+function R.commit() call("commit") end
+
+function R.commit_record()
+  fast()
+  object:commit_record(record.source_record(record.borrow(exchange.batch), exchange.index))
+end
+
+-- sink
+function R.open(tps) call("open", tps) end
+
+function R.close(tps) call("close", tps) end
+
+local function failures(returned)
+  if returned == nil then return nil end
+  if type(returned) ~= "table" then
+    error("put must return nil or a list of {index =, error =}, got " .. type(returned), 0)
+  end
+  local out = {}
+  for i, f in real_ipairs(returned) do
+    if type(f) ~= "table" or type(f.index) ~= "number" then
+      error(("put: item %d of the failures is not {index =, error =}"):format(i), 0)
+    end
+    local e = f.error
+    out[i] = { index = f.index, kind = errors.is(e) and e.kind or "data_error",
+      message = errors.is(e) and e.message or tostring(e) }
+  end
+  return out
+end
+
+local current -- the batch handle of the running put
+
+function R.put()
+  fast()
+  current = record.borrow(exchange.batch)
+  if object.put_batch then return failures(object:put_batch(current)) end
+  return failures(object:put(record.records(current)))
+end
+
+--- After put, also a failed one: the batch goes unless records of it were kept.
+function R.put_done()
+  if current then record.done(current) end
+  current = nil
+end
+
+--- true: the offsets are fine as they are.
+function R.pre_commit(tps)
+  local given = {}
+  for _, tp in real_ipairs(tps) do given[tp.key] = tp.offset end
+  if object.pre_commit then return object:pre_commit(given) end
+  call("flush", given)
+  return true
+end
+
+return R

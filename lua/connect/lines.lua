@@ -1,0 +1,77 @@
+-- connect/lines.lua: text files as batches of records and back, in C (core/file). No line enters Lua.
+local fx = require "connect.ffi"
+local record = require "connect.record"
+
+local ffi, C = fx.ffi, fx.C
+local exchange = fx.exchange()
+
+local _M = {}
+
+local Reader = {}
+Reader.__index = Reader
+
+local slot = ffi.new "lc_batch_t *[1]"
+
+--- A reader of lines: {file = path or nil for stdin, topic =, batch_size =, position = first byte,
+-- skip_large = true to skip lines above the producer's max.request.size, timestamps = true to stamp records
+-- with the wall clock (else they get the producer's time)}.
+function _M.reader(options)
+  local conf = ffi.new "lc_line_reader_conf_t"
+  local file = options.file ~= "" and options.file or nil
+  if type(options.topic) ~= "string" then error("lines.reader: topic is missing", 2) end
+  conf.path, conf.topic = file, options.topic
+  conf.position = options.position or 0
+  conf.max_line = options.max_line or exchange.max_request_size
+  local size = options.batch_size or 2000
+  conf.batch_size = size < 1 and 1 or size
+  conf.skip_large = options.skip_large or false
+  conf.timestamps = options.timestamps or false
+  conf.stop = exchange.stop
+  return setmetatable({ c = ffi.gc(C.lc_line_reader_new(conf), C.lc_line_reader_free) }, Reader)
+end
+
+--- The next batch of lines, or nil: nothing now. Raises when the file cannot be read.
+function Reader:poll()
+  if not self.c then error("lines: the reader is closed", 2) end
+  if C.lc_line_reader_poll(self.c, slot, fx.err()) < 0 then fx.raise() end
+  if slot[0] == nil then return nil end
+  return record.take(slot[0])
+end
+
+--- Byte position behind the last line handed out.
+function Reader:position() return tonumber(C.lc_line_reader_position(self.c)) end
+
+--- Close the file; batches stay valid.
+function Reader:close()
+  if self.c then
+    C.lc_line_reader_free(ffi.gc(self.c, nil))
+    self.c = nil
+  end
+end
+
+local Writer = {}
+Writer.__index = Writer
+
+--- A writer that appends to a file (nil or "": stdout).
+function _M.writer(path)
+  local c = C.lc_line_writer_new(path ~= "" and path or nil, exchange.stop, fx.err())
+  if c == nil then fx.raise() end
+  return setmetatable({ c = ffi.gc(c, C.lc_line_writer_free) }, Writer)
+end
+
+--- One line a record of the batch. Raises a retriable error when the disk is full: then nothing of the batch
+-- is in the file.
+function Writer:write(batch)
+  if not self.c then error("lines: the writer is closed", 2) end
+  if not record.is_batch(batch) or batch.b == nil then error("lines: a batch expected, got " .. type(batch), 2) end
+  if C.lc_line_writer_write(self.c, batch.b, fx.err()) < 0 then fx.raise() end
+end
+
+function Writer:close()
+  if self.c then
+    C.lc_line_writer_free(ffi.gc(self.c, nil))
+    self.c = nil
+  end
+end
+
+return _M
