@@ -280,8 +280,7 @@ static int start(run_t *r)
         wait_for(false);
         if (!flag(&is_fatal))
                 return LC_EXIT_OK;
-        lc_log(LC_ERROR, "MAIN", "Uncaught exception in herder work thread, exiting: ");
-        log_error(&r->fatal);
+        log_error(&r->fatal); /* the herder has said in which thread */
         return LC_EXIT_HERDER;
 }
 
