@@ -384,7 +384,7 @@ int lc_block_converter(lc_validation_t *v, const char *role, lc_config_infos_t *
         order = lc_malloc(((size_t)p->nrows + 1) * sizeof(*order));
         for (int i = 0; i < p->nrows; i++)
                 names[i] = p->rows[i].name;
-        lc_java_map_order(names, (size_t)p->nrows, order);
+        lc_java_map_order(names, (size_t)p->nrows, false, order);
         block = lc_config_infos_new("");
         for (int i = 0; i < p->nrows; i++) {
                 const lc_config_row_t *row = &p->rows[order[i]];
@@ -425,7 +425,7 @@ int lc_block_overrides(lc_validation_t *v, lc_client_family_t family, lc_config_
 
         for (size_t i = 0; i < n; i++)
                 names[i] = lc_props_key(own, i);
-        lc_java_map_order(names, n, order);
+        lc_java_map_order(names, n, false, order);
         for (size_t i = 0; !rc && i < n; i++) {
                 const char *key = names[order[i]], *raw = lc_props_value(own, order[i]);
                 const lc_config_row_t *row = lc_client_row(family, key);

@@ -314,7 +314,7 @@ static lc_config_infos_t *assemble(lc_validation_t *v, lc_config_infos_t *undefi
                 names[k++] = v->infos->values[i].name;
         for (size_t i = 0; i < undefined->n; i++)
                 names[k++] = undefined->values[i].name;
-        lc_java_map_order(names, n, order);
+        lc_java_map_order(names, n, false, order);
         for (size_t i = 0; i < n; i++) {
                 lc_config_value_t *to;
 

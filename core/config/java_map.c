@@ -36,12 +36,15 @@ int32_t lc_java_string_hash(const char *s)
         return (int32_t)h;
 }
 
-void lc_java_map_order(const char *const *keys, size_t n, size_t *order)
+void lc_java_map_order(const char *const *keys, size_t n, bool copied, size_t *order)
 {
         size_t cap = 16, at = 0;
         uint32_t *bucket = lc_malloc((n + 1) * sizeof(*bucket));
 
-        while (n > cap / 4 * 3)
+        if (copied)
+                for (cap = 1; (double)cap < (double)n / 0.75 + 1;)
+                        cap *= 2;
+        while (n > cap * 3 / 4)
                 cap *= 2;
         for (size_t i = 0; i < n; i++) {
                 uint32_t h = (uint32_t)lc_java_string_hash(keys[i]);
@@ -67,7 +70,7 @@ void lc_java_map_text(const lc_props_t *props, lc_buf_t *out)
 
         for (size_t i = 0; i < n; i++)
                 keys[i] = lc_props_key(props, i);
-        lc_java_map_order(keys, n, order);
+        lc_java_map_order(keys, n, true, order);
         lc_buf_addc(out, '{');
         for (size_t i = 0; i < n; i++) {
                 const char *v = lc_props_value(props, order[i]);

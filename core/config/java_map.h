@@ -6,6 +6,7 @@
  */
 #ifndef LC_CONFIG_JAVA_MAP_H
 #define LC_CONFIG_JAVA_MAP_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/buf.h"
@@ -13,9 +14,10 @@
 
 /* String.hashCode() of UTF-8 text. */
 int32_t lc_java_string_hash(const char *s);
-/* order[0..n): positions of keys as a HashMap filled in the given order lists them. */
-void lc_java_map_order(const char *const *keys, size_t n, size_t *order);
-/* "{k=v, a=null}" of a HashMap with these entries. Appends. */
+/* order[0..n): positions of keys as a HashMap lists them that was filled in the given order, one put() after
+ * the other, or (copied) by new HashMap<>(map), which has another size. */
+void lc_java_map_order(const char *const *keys, size_t n, bool copied, size_t *order);
+/* "{k=v, a=null}" of a HashMap copied from these entries. Appends. */
 void lc_java_map_text(const lc_props_t *props, lc_buf_t *out);
 
 #endif
