@@ -22,7 +22,8 @@ describe("connector files", function()
     local f, err = ffi.new "lc_connector_file_t", core.err()
     if C.lc_connector_file_load(path, f, err) ~= 0 then
       local cls = err.cls ~= nil and ffi.string(err.cls) or nil
-      return nil, core.msg(err):gsub("^(.*)'" .. path .. "'", "%1FILE"), cls
+      local quoted = "'" .. path:gsub("%p", "%%%0") .. "'"
+      return nil, (core.msg(err):gsub(quoted, "FILE")), cls
     end
     local out = { name = ffi.string(f.name), config = core.table(f.config), state = tonumber(f.initial_state) }
     C.lc_connector_file_free(f)
