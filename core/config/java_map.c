@@ -6,35 +6,9 @@
  */
 #include "config/java_map.h"
 #include "base/alloc.h"
+#include "data/java_hash.h"
 #include <stdlib.h>
-
-static uint32_t step(uint32_t h, uint32_t unit)
-{
-        return h * 31 + unit;
-}
-
-int32_t lc_java_string_hash(const char *s)
-{
-        const unsigned char *p = (const unsigned char *)s;
-        uint32_t h = 0;
-
-        while (*p) {
-                uint32_t c = *p++;
-                int more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : c >= 0xC0 ? 1 : 0;
-
-                if (more)
-                        c &= 0x3Fu >> more;
-                while (more-- && (*p & 0xC0) == 0x80)
-                        c = c << 6 | (*p++ & 0x3F);
-                if (c >= 0x10000) {
-                        h = step(h, 0xD800 + ((c - 0x10000) >> 10));
-                        h = step(h, 0xDC00 + ((c - 0x10000) & 0x3FF));
-                } else {
-                        h = step(h, c);
-                }
-        }
-        return (int32_t)h;
-}
+#include <string.h>
 
 void lc_java_map_order(const char *const *keys, size_t n, bool copied, size_t *order)
 {
@@ -47,7 +21,7 @@ void lc_java_map_order(const char *const *keys, size_t n, bool copied, size_t *o
         while (n > cap * 3 / 4)
                 cap *= 2;
         for (size_t i = 0; i < n; i++) {
-                uint32_t h = (uint32_t)lc_java_string_hash(keys[i]);
+                uint32_t h = (uint32_t)lc_java_string_hash(keys[i], strlen(keys[i]));
 
                 bucket[i] = (h ^ h >> 16) & (uint32_t)(cap - 1);
                 order[i] = i;

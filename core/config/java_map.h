@@ -12,8 +12,6 @@
 #include "base/buf.h"
 #include "base/props.h"
 
-/* String.hashCode() of UTF-8 text. */
-int32_t lc_java_string_hash(const char *s);
 /* order[0..n): positions of keys as a HashMap lists them that was filled in the given order, one put() after
  * the other, or (copied) by new HashMap<>(map), which has another size. */
 void lc_java_map_order(const char *const *keys, size_t n, bool copied, size_t *order);
