@@ -153,6 +153,12 @@ static void drop_block(lc_line_reader_t *r, int64_t base)
         r->block = NULL;
         r->base = base;
         r->at = r->scanned = 0;
+}
+
+/* The next byte read is at `base` of a file read anew: no line goes on. */
+static void start_at(lc_line_reader_t *r, int64_t base)
+{
+        drop_block(r, base);
         r->skipping = false;
 }
 
@@ -196,7 +202,7 @@ static int open_regular(lc_line_reader_t *r, const struct stat *st, lc_err_t *er
         r->kind = KIND_REGULAR;
         r->dev = st->st_dev;
         r->ino = st->st_ino;
-        drop_block(r, r->start);
+        start_at(r, r->start);
         return 0;
 }
 
@@ -209,7 +215,7 @@ static int open_path(lc_line_reader_t *r, lc_err_t *err)
         if (!r->path) {
                 r->fd = STDIN_FILENO;
                 r->kind = KIND_STREAM;
-                drop_block(r, 0);
+                start_at(r, 0);
                 return 1;
         }
         /* O_NONBLOCK: opening a fifo must not wait for a writer */
@@ -243,7 +249,7 @@ static int open_path(lc_line_reader_t *r, lc_err_t *err)
         if (S_ISREG(st.st_mode))
                 return open_regular(r, &st, err) < 0 ? -1 : 1;
         r->kind = KIND_STREAM;
-        drop_block(r, 0);
+        start_at(r, 0);
         return 1;
 }
 
@@ -254,7 +260,7 @@ static void close_file(lc_line_reader_t *r, int64_t start)
         r->fd = -1;
         r->kind = KIND_NONE;
         r->start = start;
-        drop_block(r, start);
+        start_at(r, start);
 }
 
 static int64_t end_of_block(const lc_line_reader_t *r)
@@ -299,7 +305,7 @@ static int look(lc_line_reader_t *r, lc_err_t *err)
                        r->path, (int64_t)st.st_size, end);
                 if (lseek(r->fd, 0, SEEK_SET) < 0)
                         return cannot_read(r, err);
-                drop_block(r, 0);
+                start_at(r, 0);
                 return st.st_size > 0;
         }
         return st.st_size > end;
@@ -324,7 +330,7 @@ static int make_room(lc_line_reader_t *r, lc_err_t *err)
         if (b && !huge && b->cap - b->used >= ROOM_LEAST)
                 return 0;
         cap = BLOCK;
-        while (cap - left < left || cap - left < ROOM_LEAST) {
+        while (cap < 2 * left || cap - left < ROOM_LEAST) {
                 if (cap > SIZE_MAX / 4)
                         goto oom;
                 cap *= 2;
