@@ -31,7 +31,7 @@ typedef struct parser {
         const char *start, *p, *end;
         int flags, depth;
         char close; /* of the innermost open container */
-        lc_arena_t *arena;
+        lc_arena_t *arena, *texts; /* of nodes, of decoded strings */
         lc_err_t *err;
 } parser_t;
 
@@ -197,8 +197,7 @@ static int wrong_close(parser_t *ps, const char *open)
 
 /* ---- strings ---- */
 
-/* First of: quote, backslash, control character, or the end. *high: something above ASCII was passed. */
-static const char *scan_string(const char *p, const char *end, bool *high)
+const char *lc_json_scan(const char *p, const char *end, bool *high)
 {
 #ifdef __SSE2__
         const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
@@ -347,13 +346,13 @@ static int decode_string(parser_t *ps, const char *what, const char **text, size
         char *out, *at;
 
         for (;;) { /* how much room is needed at most */
-                stop = scan_string(stop, ps->end, &high);
+                stop = lc_json_scan(stop, ps->end, &high);
                 if (stop < ps->end && *stop == '\\' && ps->end - stop > 1)
                         stop += 2;
                 else
                         break;
         }
-        at = out = lc_arena_room(ps->arena, (size_t)(stop - q) + 8);
+        at = out = lc_arena_room(ps->texts, (size_t)(stop - q) + 8);
         if (!out)
                 return out_of_memory(ps);
         for (;;) {
@@ -373,7 +372,7 @@ static int decode_string(parser_t *ps, const char *what, const char **text, size
         *at = '\0';
         *text = out;
         *len = (size_t)(at - out);
-        lc_arena_commit(ps->arena, *len + 1);
+        lc_arena_commit(ps->texts, *len + 1);
         ps->p = q + 1;
         return 0;
 }
@@ -382,12 +381,12 @@ static int decode_string(parser_t *ps, const char *what, const char **text, size
 static int read_string(parser_t *ps, const char *what, const char **text, size_t *len)
 {
         bool high = false;
-        const char *stop = scan_string(++ps->p, ps->end, &high);
+        const char *stop = lc_json_scan(++ps->p, ps->end, &high);
         size_t n = (size_t)(stop - ps->p);
 
         if (stop >= ps->end || *stop != '"' || (high && !lc_utf8_valid(ps->p, n)))
                 return decode_string(ps, what, text, len);
-        *text = ps->flags & LC_JSON_BORROW ? ps->p : lc_arena_dup(ps->arena, ps->p, n);
+        *text = ps->flags & LC_JSON_BORROW ? ps->p : lc_arena_dup(ps->texts, ps->p, n);
         if (!*text)
                 return out_of_memory(ps);
         *len = n;
@@ -828,46 +827,64 @@ static int check_rest(parser_t *ps)
                     "`DeserializationFeature.FAIL_ON_TRAILING_TOKENS`", name);
 }
 
-int lc_json_parse_in(lc_arena_t *a, const char *text, size_t len, int flags, lc_json_t **root, lc_json_t *space,
-                     lc_err_t *err)
+int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_t **root, lc_err_t *err)
 {
-        parser_t ps = { .start = text, .p = text, .end = text + len, .flags = flags, .arena = a, .err = err };
+        parser_t ps = { .start = in->text, .p = in->text, .end = in->text + in->len, .flags = in->flags,
+                        .arena = in->nodes, .texts = in->texts, .err = err };
         lc_charset_t cs;
-        size_t skip;
+        size_t skip, len;
 
         *root = NULL;
-        if (len && find_encoding(text, len, &cs, &skip)) {
-                if (lc_charset_decode(cs, text + skip, len - skip, a, &ps.start, &len) < 0)
+        if (in->len && find_encoding(in->text, in->len, &cs, &skip)) {
+                if (lc_charset_decode(cs, in->text + skip, in->len - skip, in->texts, &ps.start, &len) < 0)
                         return out_of_memory(&ps);
                 ps.p = ps.start;
                 ps.end = ps.start + len;
-        } else if (len >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3)) {
+        } else if (in->len >= 3 && !memcmp(in->text, "\xEF\xBB\xBF", 3)) {
                 ps.p += 3;
         }
         skip_blank(&ps);
         if (ps.p >= ps.end)
                 return 0;
-        if (!space && !(space = lc_arena_alloc(a, sizeof(*space))))
+        if (!space && !(space = lc_arena_alloc(in->nodes, sizeof(*space))))
                 return out_of_memory(&ps);
         memset(space, 0, sizeof(*space));
         if (read_value(&ps, space) < 0)
                 return -1;
-        if (!(flags & LC_JSON_LENIENT) && check_rest(&ps) < 0)
+        if (!(in->flags & LC_JSON_LENIENT) && check_rest(&ps) < 0)
                 return -1;
         *root = space;
+        return 0;
+}
+
+int lc_json_parse_member(const lc_json_input_t *in, lc_json_t *space, const char **end, lc_err_t *err)
+{
+        parser_t ps = { .start = in->text, .p = in->text, .end = in->text + in->len, .flags = in->flags, .depth = 1,
+                        .close = '}', .arena = in->nodes, .texts = in->texts, .err = err };
+
+        skip_blank(&ps);
+        if (ps.p >= ps.end)
+                return at_end(&ps, NULL);
+        memset(space, 0, sizeof(*space));
+        if (read_value(&ps, space) < 0)
+                return -1;
+        skip_blank(&ps);
+        *end = ps.p;
         return 0;
 }
 
 int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err)
 {
         lc_json_doc_t *d = malloc(sizeof(*d));
+        lc_json_input_t in;
         int rc;
 
         *doc = NULL;
         if (!d)
                 return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory while reading JSON");
         lc_arena_init(&d->arena);
-        rc = lc_json_parse_in(&d->arena, text, len, flags, doc, &d->root, err);
+        in = (lc_json_input_t){ text, len, flags, &d->arena, &d->arena };
+        rc = lc_json_parse_document(&in, &d->root, doc, err);
         if (rc < 0 || !*doc) {
                 lc_arena_free(&d->arena);
                 free(d);

@@ -39,9 +39,17 @@ enum {
  * and 0. Returns -1 with err LC_DATA: cls JsonParseException-like, message with line and column. */
 int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err);
 void lc_json_free(lc_json_t *doc);
-/* The same with all nodes in an arena of the caller's (the root in `space` when that is not NULL). */
-int lc_json_parse_in(lc_arena_t *a, const char *text, size_t len, int flags, lc_json_t **root, lc_json_t *space,
-                     lc_err_t *err);
+/* The same into arenas of the caller's: nodes and numbers in one, decoded strings in the other (or the same). */
+typedef struct lc_json_input {
+        const char *text;
+        size_t len;
+        int flags;
+        lc_arena_t *nodes, *texts;
+} lc_json_input_t;
+/* The root lies in `space` when that is not NULL; *root is NULL for a blank text. */
+int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_t **root, lc_err_t *err);
+/* Only the value at the start of the text, a member of some object; *end: what stands behind it and blanks. */
+int lc_json_parse_member(const lc_json_input_t *in, lc_json_t *space, const char **end, lc_err_t *err);
 const lc_json_t *lc_json_get(const lc_json_t *object, const char *key); /* NULL if absent */
 /* NUMBER as int64: wraps to the low 64 bits beyond (as Jackson's longValue). *exact says it fitted. */
 int64_t lc_json_int64(const lc_json_t *number, bool *exact);

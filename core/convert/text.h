@@ -22,6 +22,9 @@ int lc_charset_find(const char *name, lc_charset_t *cs); /* by Java's names and 
 int lc_charset_decode(lc_charset_t cs, const char *s, size_t n, lc_arena_t *a, const char **out, size_t *len);
 int lc_charset_encode(lc_charset_t cs, const char *s, size_t n, lc_arena_t *a, const char **out, size_t *len);
 
+/* First quote, backslash or control character of p..end, or end. *high is set when something above ASCII was
+ * passed, else left alone. */
+const char *lc_json_scan(const char *p, const char *end, bool *high);
 /* Escape s into out, without quotes, at most lc_json_escaped_max(n) bytes are touched. Returns the end. */
 char *lc_json_escape(char *out, const char *s, size_t n);
 static inline size_t lc_json_escaped_max(size_t n) { return n * 6 + 16; }
