@@ -23,8 +23,8 @@ static void log_line(const rd_kafka_t *rk, int level, const char *fac, const cha
         char before[120];
         int held;
 
-        /* said by librdkafka about settings that only the other kind of client knows */
-        if (!strcmp(fac, "CONFWARN"))
+        /* settings that only the other kind of client knows; a topic that appears or goes */
+        if (!strcmp(fac, "CONFWARN") || !strcmp(fac, "PARTCNT"))
                 to = LC_DEBUG;
         if (!c) {
                 lc_log(to, "KAFKA", "%s: %s", fac, text);

@@ -22,7 +22,8 @@ enum {
         OVERLAP_MS = 1500, /* the slow reader's partitions join its fetches within one wait */
         CHUNK = 512,
         IDLE_MS = 1000,
-        FLUSH_SLICE_MS = 50
+        FLUSH_SLICE_MS = 50,
+        ASK_AGAIN_MS = 30
 };
 
 typedef struct sent {
@@ -73,6 +74,8 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
                 { "topic.metadata.propagation.max.ms", "3600000" },
                 { "reconnect.backoff.ms", "50" },
                 { "reconnect.backoff.max.ms", "1000" },
+                { "retry.backoff.ms", "30" }, /* a new topic's leader refuses for a moment */
+                { "topic.metadata.refresh.fast.interval.ms", "100" },
                 { NULL, NULL }
         };
         lc_topic_hub_t *hub = lc_calloc(1, sizeof(*hub));
@@ -116,8 +119,6 @@ fail:
 lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
 {
         lc_hub_topic_t *t = lc_calloc(1, sizeof(*t));
-        rd_kafka_topic_conf_t *tc = rd_kafka_default_topic_conf_dup(hub->producer->rk);
-        char ms[16], why[128];
 
         lc_assert(hub->ntopics < LC_HUB_TOPICS);
         t->hub = hub;
@@ -129,10 +130,6 @@ lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t 
         t->settings = lc_props_copy(conf->settings);
         lc_props_set(t->settings, "cleanup.policy", "compact");
         t->conf.settings = t->settings;
-        snprintf(ms, sizeof(ms), "%d", conf->write_ms);
-        if (rd_kafka_topic_conf_set(tc, "message.timeout.ms", ms, why, sizeof(why)) != RD_KAFKA_CONF_OK)
-                lc_log(LC_WARN, "KAFKA", "message.timeout.ms of '%s': %s", t->name, why);
-        t->out = rd_kafka_topic_new(hub->producer->rk, t->name, tc);
         hub->topics[hub->ntopics++] = t;
         return t;
 }
@@ -486,8 +483,13 @@ static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
                         t->asking = true;
                         pthread_mutex_unlock(&hub->lock);
                         lc_err_clear(&why);
-                        lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END, left > 1 ? (int)left : 1,
-                                          &ends, &why);
+                        while (lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END,
+                                                 left > 1 ? (int)left : 1, &ends, &why) < 0 &&
+                               why.kind == LC_RETRIABLE && (left = until - lc_now_ms()) > ASK_AGAIN_MS) {
+                                struct timespec pause = { 0, ASK_AGAIN_MS * 1000000 };
+                                nanosleep(&pause, NULL);
+                                lc_err_clear(&why);
+                        }
                         pthread_mutex_lock(&hub->lock);
                         t->asking = false;
                         t->answered = mine;
@@ -561,6 +563,7 @@ void lc_hub_topic_send(lc_hub_topic_t *t, const lc_hub_out_t *out, lc_hub_done_f
         if (partition < 0)
                 partition = lc_kafka_partition(out->key, out->key_len, t->npartitions);
         pthread_mutex_unlock(&hub->lock);
+        /* npartitions is set after `out` */
         code = partition < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION :
                                rd_kafka_producev(hub->producer->rk, RD_KAFKA_V_RKT(t->out),
                                                  RD_KAFKA_V_PARTITION(partition),

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kafka/admin_calls.h"
 #include "kafka/topic_hub_internal.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ int lc_hub_reader_open(lc_topic_hub_t *hub, lc_hub_reader_t *r, const char *wait
                 { "reconnect.backoff.ms", "50" },
                 { "reconnect.backoff.max.ms", "1000" },
                 { "queued.max.messages.kbytes", "4096" },
-                { "fetch.error.backoff.ms", "100" },
+                { "fetch.error.backoff.ms", "50" },
+                { "topic.metadata.refresh.fast.interval.ms", "100" },
                 { NULL, NULL }
         };
         lc_props_t *conf = lc_props_copy(hub->consumer_conf);
@@ -257,7 +259,7 @@ int lc_hub_query_ends(rd_kafka_t *rk, lc_hub_topic_t *const *topics, int n, int6
 {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(32);
         rd_kafka_resp_err_t code;
-        int at = 0, rc = -1;
+        int rc = -1;
 
         /* in one ListOffsets a broker: the "times" -1 and -2 are the end and the beginning */
         for (int i = 0; i < n; i++)
@@ -276,7 +278,7 @@ int lc_hub_query_ends(rd_kafka_t *rk, lc_hub_topic_t *const *topics, int n, int6
                 goto done;
         }
         for (int i = 0; i < n; i++)
-                for (int p = 0; p < topics[i]->npartitions; p++, at++) {
+                for (int p = 0; p < topics[i]->npartitions; p++) {
                         rd_kafka_topic_partition_t *e =
                                 rd_kafka_topic_partition_list_find(list, topics[i]->name, p);
                         out[i][p] = e && e->offset >= 0 ? e->offset : 0;
@@ -310,20 +312,57 @@ static int find_offsets(lc_topic_hub_t *hub, lc_hub_topic_t **live, int n)
         return -1;
 }
 
+/* The producer's handles are made only now: one made before the topic existed would remember that. */
+static void open_for_writing(lc_topic_hub_t *hub, lc_hub_topic_t *t)
+{
+        rd_kafka_topic_conf_t *tc = rd_kafka_default_topic_conf_dup(hub->producer->rk);
+        char ms[16], why[128];
+
+        snprintf(ms, sizeof(ms), "%d", t->conf.write_ms);
+        if (rd_kafka_topic_conf_set(tc, "message.timeout.ms", ms, why, sizeof(why)) != RD_KAFKA_CONF_OK)
+                lc_log(LC_WARN, "KAFKA", "message.timeout.ms of '%s': %s", t->name, why);
+        t->out = rd_kafka_topic_new(hub->producer->rk, t->name, tc);
+}
+
+/* So that the first write need not ask. */
+static void learn_leaders(lc_topic_hub_t *hub, lc_hub_topic_t **live, int n)
+{
+        const char *names[LC_HUB_TOPICS];
+        int counts[LC_HUB_TOPICS];
+
+        for (int i = 0; i < n; i++)
+                names[i] = live[i]->name;
+        if (n)
+                lc_kafka_topic_partitions(hub->producer->rk, names, n, counts, SLICE_MS, NULL);
+}
+
+static void step(int64_t since, const char *what)
+{
+        lc_log(LC_DEBUG, "KAFKA", "Internal topics: %s after %lld ms", what, (long long)(lc_now_ms() - since));
+}
+
 int lc_hub_bring_up(lc_topic_hub_t *hub)
 {
+        int64_t since = lc_now_ms();
         int counts[LC_HUB_TOPICS] = { 0 }, n = 0;
         bool created[LC_HUB_TOPICS] = { false }, missing = false;
-        lc_hub_topic_t *live[LC_HUB_TOPICS];
+        lc_hub_topic_t *live[LC_HUB_TOPICS], *old[LC_HUB_TOPICS];
+        int nold = 0;
         lc_err_t err;
 
         if (look(hub, counts) < 0)
                 return -1;
+        step(since, "looked up");
         for (int i = 0; i < hub->ntopics; i++)
                 missing = missing || !counts[i];
-        if (missing && (create(hub, counts, created) < 0 || await_leaders(hub, counts) < 0))
+        if (missing && create(hub, counts, created) < 0)
                 return -1;
+        step(since, "created");
+        if (missing && await_leaders(hub, counts) < 0)
+                return -1;
+        step(since, "leaders seen");
         verify(hub, created);
+        step(since, "checked");
         for (int i = 0; i < hub->ntopics; i++) {
                 lc_hub_topic_t *t = hub->topics[i];
                 if (!t->failed && t->conf.single_partition && counts[i] > 1) {
@@ -336,6 +375,7 @@ int lc_hub_bring_up(lc_topic_hub_t *hub)
                 }
                 if (t->failed)
                         continue;
+                open_for_writing(hub, t);
                 pthread_mutex_lock(&hub->lock);
                 t->npartitions = counts[i];
                 t->position = lc_calloc((size_t)counts[i], sizeof(*t->position));
@@ -344,9 +384,13 @@ int lc_hub_bring_up(lc_topic_hub_t *hub)
                 t->reading = lc_calloc((size_t)counts[i], sizeof(*t->reading));
                 pthread_mutex_unlock(&hub->lock);
                 live[n++] = t;
+                if (!created[i]) /* what we made is empty; asking a leader that new takes most of a second */
+                        old[nold++] = t;
         }
-        if (find_offsets(hub, live, n) < 0)
+        learn_leaders(hub, live, n);
+        if (find_offsets(hub, old, nold) < 0)
                 return -1;
+        step(since, "offsets known");
         /* A fetch that holds only partitions without data waits for fetch.wait.max.ms: start what has some. */
         for (int i = 0; i < n; i++)
                 for (int p = 0; p < live[i]->npartitions; p++) {
