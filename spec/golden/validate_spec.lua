@@ -109,7 +109,7 @@ describe("validation", function()
     os.remove(secret)
   end)
 
-  ffi.cdef "int setenv(const char *, const char *, int);"
+  pcall(ffi.cdef, "int setenv(const char *, const char *, int);")
 
   for _, case in ipairs(cases) do
     local skip = false
@@ -162,5 +162,5 @@ describe("validation", function()
   end
 
   it("had its cases", function() assert.is_true(#cases > 100, #cases .. " cases") end)
-  ffi.cdef "void free(void *);"
+  pcall(ffi.cdef, "void free(void *);")
 end)

@@ -33,7 +33,7 @@ function _M.set(list)
   end)
   local v = ffi.new("lc_plugin_t *[?]", #list)
   for i, d in ipairs(list) do
-    local p = ffi.new "lc_plugin_t"
+    local p = ffi.gc(ffi.new "lc_plugin_t", function(x) lib.lc_strv_free(x.aliases) end)
     keep[#keep + 1] = p
     p.type = types[d.type]
     p.class_name, p.version = str(d.class), str(d.version or "4.3.1")

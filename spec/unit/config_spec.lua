@@ -7,6 +7,8 @@ local C, ffi = core.load { "data/java_hash.h",
 
 local T = { boolean = 0, string = 1, int = 2, short = 3, long = 4, double = 5, list = 6, class = 7, password = 8 }
 
+pcall(ffi.cdef, "void free(void *);")
+
 local function buf(fn)
   local b = ffi.new "lc_buf_t"
   local rc = fn(b)
@@ -36,7 +38,9 @@ local function parse(t, value)
   local messages = {}
   for i = 0, tonumber(errors.n) - 1 do messages[i + 1] = ffi.string(errors.v[i]) end
   C.lc_strv_free(errors)
-  return out[0] ~= nil and ffi.string(out[0]) or false, unpack(messages)
+  local value = out[0] ~= nil and ffi.string(out[0]) or false
+  ffi.C.free(out[0])
+  return value, unpack(messages)
 end
 
 describe("definitions", function()
