@@ -100,7 +100,6 @@ static token_t consume(parser_t *ps)
         return (token_t){ start, (size_t)(ps->at - start) };
 }
 
-/* Java's arithmetic: a token read ahead may have lost its blanks, so this is not always where it began. */
 static const char *mark(const parser_t *ps)
 {
         return ps->at - (ps->next.p ? ps->next.n : 0);
@@ -125,19 +124,32 @@ static token_t next_token(parser_t *ps)
         return t;
 }
 
+static bool is_blank(token_t t)
+{
+        for (size_t i = 0; i < t.n; i++) {
+                unsigned char c = (unsigned char)t.p[i];
+
+                if (!(c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x1f)))
+                        return false;
+        }
+        return true;
+}
+
+/* Blank tokens before the next one are lost, blanks inside a token stay. */
 static bool can_consume(parser_t *ps, const char *expected)
 {
         size_t n = strlen(expected);
+        token_t t;
 
         if (!ps->next.p) {
                 if (!has_next(ps))
                         return false;
                 ps->next = consume(ps);
         }
-        ps->next = trim(ps->next);
-        while (!ps->next.n && ps->at < ps->end)
-                ps->next = trim(consume(ps));
-        if (ps->next.n != n || memcmp(ps->next.p, expected, n) != 0)
+        while (is_blank(ps->next) && ps->at < ps->end)
+                ps->next = consume(ps);
+        t = trim(ps->next);
+        if (t.n != n || memcmp(t.p, expected, n) != 0)
                 return false;
         ps->next.p = NULL;
         return true;
@@ -241,17 +253,6 @@ static bool token_as_temporal(parser_t *ps, token_t t, typed_t *out)
         return take_temporal(ps, t.p, t.n, out);
 }
 
-static bool is_blank(token_t t)
-{
-        for (size_t i = 0; i < t.n; i++) {
-                unsigned char c = (unsigned char)t.p[i];
-
-                if (!(c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x1f)))
-                        return false;
-        }
-        return true;
-}
-
 static int parse_token(parser_t *ps, bool embedded, token_t t, typed_t *out)
 {
         char c;
@@ -273,7 +274,7 @@ static int parse_token(parser_t *ps, bool embedded, token_t t, typed_t *out)
         return OK;
 }
 
-/* Behind the opening quote. Blanks at the ends of tokens are lost where Java looks ahead for the closing one. */
+/* Behind the opening quote. */
 static int parse_quoted(parser_t *ps, typed_t *out)
 {
         lc_buf_t b = LC_BUF_INIT;
