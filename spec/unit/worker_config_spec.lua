@@ -230,3 +230,18 @@ describe("listeners", function()
     assert.truthy(url:match "^http://%d+%.%d+%.%d+%.%d+:8083/$", url)
   end)
 end)
+
+describe("the shipped worker files", function()
+  for mode, name in pairs { [0] = "distributed", [1] = "standalone" } do
+    it(name .. " is accepted without a warning", function()
+      local text = logged(function()
+        local err = core.err()
+        local wc = C.lc_worker_config_load("config/connect-" .. name .. ".properties", mode, err)
+        assert.is_true(wc ~= nil, core.msg(err))
+        C.lc_worker_config_free(wc)
+      end)
+      C.lc_log_set_level(nil, "info")
+      assert.equal("", text)
+    end)
+  end
+end)
