@@ -83,7 +83,7 @@ static void add_all(lc_work_t *to, const lc_work_t *from)
 /* from - minus1 - minus2 (either may be NULL) */
 static lc_work_t difference(const lc_work_t *from, const lc_work_t *minus1, const lc_work_t *minus2)
 {
-        lc_work_t out = { NULL, 0 };
+        lc_work_t out = {NULL, 0};
 
         for (size_t i = 0; i < from->n; i++) {
                 const lc_work_item_t *it = &from->v[i];
@@ -154,14 +154,13 @@ static void assign_eager(const lc_work_t *configured, const lc_assignor_round_t 
         size_t next = 0;
 
         for (size_t i = 0; i < r->nmembers; i++)
-                members[i] = (ordered_t){ r->members[i].id, i };
+                members[i] = (ordered_t){r->members[i].id, i};
         qsort(members, r->nmembers, sizeof(*members), by_id);
         for (int tasks = 0; tasks < 2; tasks++)
                 for (size_t i = 0; i < configured->n; i++)
                         if (is_kind(&configured->v[i], tasks)) {
                                 lc_assignment_t *o = &out[members[next++ % r->nmembers].index];
-                                lc_work_add(&o->assigned, configured->v[i].connector,
-                                            configured->v[i].task);
+                                lc_work_add(&o->assigned, configured->v[i].connector, configured->v[i].task);
                         }
         free(members);
 }
@@ -198,8 +197,7 @@ static bool give_to_candidates(const lc_assignor_t *a, const lc_work_t *lost, wo
                 size_t next = 0;
                 for (size_t i = 0; i < lost->n; i++)
                         if (is_kind(&lost->v[i], tasks))
-                                lc_work_add(&to[next++ % nto]->next, lost->v[i].connector,
-                                            lost->v[i].task);
+                                lc_work_add(&to[next++ % nto]->next, lost->v[i].connector, lost->v[i].task);
         }
         free(to);
         return nto > 0;
@@ -338,7 +336,8 @@ static int by_load(const void *a, const void *b)
         return strcmp(x->worker->id, y->worker->id);
 }
 
-/* 5.3 for one kind: from the least loaded on, everybody on the first one's level gets one, again and again. */
+/* 5.3 for one kind: from the least loaded on, everybody on the first one's level gets one, again and again.
+ */
 static void deal(const lc_work_t *items, bool tasks, worker_t *workers, size_t n)
 {
         load_t *loads;
@@ -348,7 +347,7 @@ static void deal(const lc_work_t *items, bool tasks, worker_t *workers, size_t n
                 return;
         loads = lc_calloc(n, sizeof(*loads));
         for (size_t i = 0; i < n; i++)
-                loads[i] = (load_t){ &workers[i], count(&workers[i].next, tasks) };
+                loads[i] = (load_t){&workers[i], count(&workers[i].next, tasks)};
         qsort(loads, n, sizeof(*loads), by_load);
         while (at < items->n) {
                 size_t level = loads[0].has;
@@ -395,7 +394,7 @@ static void assign_cooperative(lc_assignor_t *a, const lc_assignor_round_t *r, c
 {
         size_t n = r->nmembers;
         worker_t *workers = lc_calloc(n, sizeof(*workers));
-        lc_work_t active = { NULL, 0 }, duplicated = { NULL, 0 }, deleted, lost, fresh;
+        lc_work_t active = {NULL, 0}, duplicated = {NULL, 0}, deleted, lost, fresh;
 
         if (a->previous_generation != r->last_generation) /* 1 */
                 lc_work_free(&a->previous_assignment);
@@ -456,7 +455,7 @@ static void note_owners(lc_assignor_t *a, const lc_assignor_round_t *r, const lc
 
 int lc_assignor_assign(lc_assignor_t *a, const lc_assignor_round_t *r, lc_assignment_t *out)
 {
-        lc_work_t configured = { NULL, 0 };
+        lc_work_t configured = {NULL, 0};
         int64_t max = r->config_offset;
         bool behind;
 

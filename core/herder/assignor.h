@@ -43,7 +43,7 @@ typedef struct lc_assignor_round {
         size_t nwork;
         const lc_group_member_t *members; /* at least one */
         size_t nmembers;
-        int64_t now_ms;          /* monotonic */
+        int64_t now_ms; /* monotonic */
 } lc_assignor_round_t;
 
 /* max_delay_ms: scheduled.rebalance.max.delay.ms; 0 = lost work is given away at once. */

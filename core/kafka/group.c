@@ -12,6 +12,7 @@
 #include "base/waker.h"
 #include "kafka/group_session.h"
 #include "kafka/wire/connect_protocol.h"
+#include "kafka/wire/requests.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_WAIT_MS = 60000, REPEAT_LOG_MS = 30000 };
+enum { LONGEST_WAIT_MS = 60000, REPEAT_LOG_MS = 30000, STEADY_ATTEMPTS = 20 };
 
 struct lc_group {
         lc_net_t *net;
@@ -46,14 +47,14 @@ struct lc_group {
         lc_group_session_t s;
         bool leaving, failed;
         bool need_join, prepared;
-        bool must_be_empty;          /* join only when the herder reported that nothing runs */
+        bool must_be_empty; /* join only when the herder reported that nothing runs */
         int64_t empty_since;
-        int32_t pending_generation;  /* delivered, the herder is not done; -1 none */
+        int32_t pending_generation; /* delivered, the herder is not done; -1 none */
         int64_t delivered_at;
-        bool assignment_error;       /* the last one asks for another round */
-        lc_assignment_t *head;       /* the last assignment without its work, NULL none */
+        bool assignment_error; /* the last one asks for another round */
+        lc_assignment_t *head; /* the last assignment without its work, NULL none */
         bool lost_said;
-        int64_t unknown_since;       /* coordinator; 0 while it is known */
+        int64_t unknown_since; /* coordinator; 0 while it is known */
         int64_t next_heartbeat, last_contact;
         int64_t not_before, away_until;
         int attempts;
@@ -76,8 +77,8 @@ static bool cancelled(void *arg)
         return yes;
 }
 
-lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc_group_events_t *events, void *arg,
-                         lc_err_t *err)
+lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc_group_events_t *events,
+                         void *arg, lc_err_t *err)
 {
         lc_group_t *g = lc_calloc(1, sizeof(*g));
 
@@ -96,7 +97,7 @@ lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc
         g->done_generation = g->pending_generation = -1;
         atomic_store(&g->last_generation, -1);
         pthread_mutex_init(&g->lock, NULL);
-        g->s.wait = (lc_conn_wait_t){ &g->waker, cancelled, g };
+        g->s.wait = (lc_conn_wait_t){&g->waker, cancelled, g};
         lc_session_init(&g->s, wc, g->net, url);
         g->need_join = true;
         return g;
@@ -179,11 +180,12 @@ static void back_off(lc_group_t *g)
 {
         int64_t ms = g->net->retry_backoff_ms > 10 ? g->net->retry_backoff_ms : 10; /* 0 would spin */
 
-        for (int i = 0; i < g->attempts && ms < g->net->retry_backoff_max_ms; i++)
+        /* a fresh cluster takes a second or two to make a coordinator: not slower before that */
+        for (int i = STEADY_ATTEMPTS; i < g->attempts && ms < g->net->retry_backoff_max_ms; i++)
                 ms *= 2;
         if (ms > g->net->retry_backoff_max_ms && g->net->retry_backoff_max_ms >= 10)
                 ms = g->net->retry_backoff_max_ms;
-        if (g->attempts < 30)
+        if (g->attempts < STEADY_ATTEMPTS + 30)
                 g->attempts++;
         /* up to a fifth more or less, so that workers do not knock together */
         if (ms >= 10)
@@ -207,13 +209,15 @@ static void fail(lc_group_t *g, const lc_err_t *err)
         g->events.error(g->arg, err);
 }
 
-static void coordinator_gone(lc_group_t *g)
+/* The first search after a loss is at once, unless the broker said that the time has not come. */
+static void coordinator_gone(lc_group_t *g, bool told)
 {
-        if (!g->unknown_since) {
+        if (!g->unknown_since)
                 g->unknown_since = lc_now_ms();
-                g->attempts = 0;
-                g->not_before = 0;
-        }
+        if (told || g->attempts)
+                back_off(g);
+        else
+                g->attempts = 1;
 }
 
 /* What every step's result has in common. */
@@ -227,10 +231,12 @@ static void after_step(lc_group_t *g, lc_step_t step, const lc_err_t *err)
                 back_off(g);
                 break;
         case LC_STEP_REJOIN:
-                need_join(g, err->code == 27 ? "group is already rebalancing" : err->msg);
+                need_join(g, err->code == LC_KE_REBALANCE_IN_PROGRESS ? "group is already rebalancing"
+                                                                      : err->msg);
                 break;
         case LC_STEP_LOST:
-                coordinator_gone(g);
+                coordinator_gone(g, err->code == LC_KE_COORDINATOR_NOT_AVAILABLE ||
+                                            err->code == LC_KE_NOT_COORDINATOR);
                 break;
         case LC_STEP_STOPPED:
                 break;
@@ -248,8 +254,10 @@ static void check_lost(lc_group_t *g)
         g->lost_said = true;
         if (g->head->error == 0)
                 lc_log(LC_INFO, "GROUP",
-                       "Broker coordinator was unreachable for %dms. Revoking previous assignment to avoid running "
-                       "tasks while not being a member the group", g->s.heartbeat_ms);
+                       "Broker coordinator was unreachable for %dms. Revoking previous assignment to avoid "
+                       "running "
+                       "tasks while not being a member the group",
+                       g->s.heartbeat_ms);
         lc_assignment_free(g->head);
         g->head = NULL;
         g->must_be_empty = true;
@@ -262,7 +270,7 @@ static void check_lost(lc_group_t *g)
 static void find(lc_group_t *g)
 {
         int64_t now = lc_now_ms(), limit = 0;
-        lc_err_t err = { 0 };
+        lc_err_t err = {0};
         lc_step_t step;
 
         if (!g->unknown_since)
@@ -280,6 +288,7 @@ static void find(lc_group_t *g)
                 g->last_contact = lc_now_ms();
                 g->not_before = 0;
                 g->last_text[0] = '\0';
+                return; /* attempts count until a request succeeds */
         } else if (step == LC_STEP_LOST || step == LC_STEP_RETRY) {
                 warn(g, err.msg);
                 back_off(g);
@@ -307,7 +316,8 @@ static bool ready_to_join(lc_group_t *g, int64_t now, int64_t *ms)
                         *ms = left;
                         return false;
                 }
-                lc_log(LC_WARN, "GROUP", "The assignment of generation %d was not applied within %d ms. Joining again",
+                lc_log(LC_WARN, "GROUP",
+                       "The assignment of generation %d was not applied within %d ms. Joining again",
                        g->pending_generation, g->s.rebalance_ms);
                 g->pending_generation = -1;
         }
@@ -352,9 +362,9 @@ static void deliver(lc_group_t *g, lc_assignment_t *a)
 
 static void join(lc_group_t *g)
 {
-        lc_group_join_t j = { .url = g->url, .events = &g->events, .arg = g->arg };
-        lc_assignment_t report = { 0 }, *got = NULL;
-        lc_err_t err = { 0 };
+        lc_group_join_t j = {.url = g->url, .events = &g->events, .arg = g->arg};
+        lc_assignment_t report = {0}, *got = NULL;
+        lc_err_t err = {0};
         lc_step_t step;
 
         if (g->head)
@@ -384,14 +394,14 @@ static void join(lc_group_t *g)
 static void heartbeat(lc_group_t *g)
 {
         int64_t now = lc_now_ms(), left = g->last_contact + g->s.session_ms - now;
-        lc_err_t err = { 0 };
+        lc_err_t err = {0};
         lc_step_t step;
 
         g->next_heartbeat = now + g->s.heartbeat_ms;
         step = lc_session_heartbeat(&g->s, left > 1 ? left : 1, &err);
         if (step == LC_STEP_OK || step == LC_STEP_REJOIN || step == LC_STEP_RETRY)
                 g->last_contact = lc_now_ms();
-        if (step == LC_STEP_REJOIN && err.code == 27 && !g->need_join)
+        if (step == LC_STEP_REJOIN && err.code == LC_KE_REBALANCE_IN_PROGRESS && !g->need_join)
                 lc_log(LC_INFO, "GROUP", "Attempt to heartbeat failed since group is rebalancing");
         if (step == LC_STEP_RETRY) {
                 lc_log(LC_INFO, "GROUP", "%s. Trying again", err.msg);
@@ -468,10 +478,13 @@ static int64_t watch_herder(lc_group_t *g)
                 g->events.stage(g->arg, &stage);
         lc_log(LC_WARN, "GROUP",
                "worker poll timeout has expired. This means the time between subsequent calls to poll() in "
-               "DistributedHerder tick() method was longer than the configured rebalance.timeout.ms. If you see "
-               "this happening consistently, then it can be addressed by either adding more workers to the connect "
+               "DistributedHerder tick() method was longer than the configured rebalance.timeout.ms. If you "
+               "see "
+               "this happening consistently, then it can be addressed by either adding more workers to the "
+               "connect "
                "cluster or by increasing the rebalance.timeout.ms configuration value. Please note that "
-               "rebalance.timeout.ms also controls the maximum allowed time for each worker to join the group once "
+               "rebalance.timeout.ms also controls the maximum allowed time for each worker to join the "
+               "group once "
                "a rebalance has begun so the set value should not be very high. %s%s",
                stage.len ? "The last thing the worker was doing was: " : "", stage.len ? stage.p : "");
         lc_buf_free(&stage);
@@ -533,7 +546,7 @@ static void *run(void *arg)
                 } else if (lc_waker_wait_fd(&g->waker, lc_conn_fd(g->s.conn), (int)wait) &&
                            !lc_conn_alive(g->s.conn)) {
                         lc_session_drop(&g->s, "coordinator unavailable");
-                        coordinator_gone(g);
+                        coordinator_gone(g, false);
                 }
         }
         leave(g, "the worker is stopping");

@@ -12,7 +12,8 @@
 
 enum { LEAVE_MS = 2000, JOIN_GRACE_MS = 5000 };
 
-void lc_session_init(lc_group_session_t *s, const lc_worker_config_t *wc, const lc_net_t *net, const char *url)
+void lc_session_init(lc_group_session_t *s, const lc_worker_config_t *wc, const lc_net_t *net,
+                     const char *url)
 {
         const char *id = lc_worker_config_str(wc, "client.id");
         const char *protocol = lc_worker_config_str(wc, "connect.protocol");
@@ -49,7 +50,8 @@ void lc_session_drop(lc_group_session_t *s, const char *cause)
         if (!s->conn)
                 return;
         lc_log(LC_INFO, "GROUP",
-               "Group coordinator %s (id: %d rack: null isFenced: false) is unavailable or invalid due to cause: "
+               "Group coordinator %s (id: %d rack: null isFenced: false) is unavailable or invalid due to "
+               "cause: "
                "%s. Rediscovery will be attempted.",
                lc_conn_name(s->conn), INT32_MAX - s->node, cause);
         lc_conn_close(s->conn);
@@ -58,7 +60,8 @@ void lc_session_drop(lc_group_session_t *s, const char *cause)
 
 void lc_session_reset(lc_group_session_t *s, bool member_id, const char *cause)
 {
-        lc_log(LC_INFO, "GROUP", "Resetting generation %sdue to: %s", member_id ? "and member id " : "", cause);
+        lc_log(LC_INFO, "GROUP", "Resetting generation %sdue to: %s", member_id ? "and member id " : "",
+               cause);
         s->generation = -1;
         if (member_id) {
                 free(s->member_id);
@@ -84,32 +87,34 @@ static lc_step_t fatal_error(lc_group_session_t *s, int error, lc_err_t *err)
                 int code;
                 const char *cls, *text;
         } known[] = {
-                { LC_KE_INCONSISTENT_GROUP_PROTOCOL, "InconsistentGroupProtocolException",
-                  "The group member's supported protocols are incompatible with those of existing members or "
-                  "first group member tried to join with empty protocol type or empty protocol list." },
-                { LC_KE_INVALID_GROUP_ID, "InvalidGroupIdException", "The group id is invalid." },
-                { LC_KE_INVALID_SESSION_TIMEOUT, "InvalidSessionTimeoutException",
-                  "The session timeout is not within the range allowed by the broker (as configured by "
-                  "group.min.session.timeout.ms and group.max.session.timeout.ms)." },
-                { LC_KE_CLUSTER_AUTHORIZATION_FAILED, "ClusterAuthorizationException",
-                  "Cluster authorization failed." },
-                { LC_KE_UNSUPPORTED_VERSION, "UnsupportedVersionException",
-                  "The version of API is not supported." },
-                { LC_KE_GROUP_MAX_SIZE_REACHED, "GroupMaxSizeReachedException",
-                  "The group has reached its maximum size." },
-                { LC_KE_FENCED_INSTANCE_ID, "FencedInstanceIdException",
-                  "The broker rejected this static consumer since another consumer with the same "
-                  "group.instance.id has registered with a different member.id." },
+                {LC_KE_INCONSISTENT_GROUP_PROTOCOL, "InconsistentGroupProtocolException",
+                 "The group member's supported protocols are incompatible with those of existing members or "
+                 "first group member tried to join with empty protocol type or empty protocol list."},
+                {LC_KE_INVALID_GROUP_ID, "InvalidGroupIdException", "The group id is invalid."},
+                {LC_KE_INVALID_SESSION_TIMEOUT, "InvalidSessionTimeoutException",
+                 "The session timeout is not within the range allowed by the broker (as configured by "
+                 "group.min.session.timeout.ms and group.max.session.timeout.ms)."},
+                {LC_KE_CLUSTER_AUTHORIZATION_FAILED, "ClusterAuthorizationException",
+                 "Cluster authorization failed."},
+                {LC_KE_UNSUPPORTED_VERSION, "UnsupportedVersionException",
+                 "The version of API is not supported."},
+                {LC_KE_GROUP_MAX_SIZE_REACHED, "GroupMaxSizeReachedException",
+                 "The group has reached its maximum size."},
+                {LC_KE_FENCED_INSTANCE_ID, "FencedInstanceIdException",
+                 "The broker rejected this static consumer since another consumer with the same "
+                 "group.instance.id has registered with a different member.id."},
         };
         static const char *const group_cls = "org.apache.kafka.common.errors.GroupAuthorizationException";
 
         if (error == LC_KE_GROUP_AUTHORIZATION_FAILED) {
-                lc_err_set_cls(err, LC_FATAL, error, group_cls, "Not authorized to access group: %s", s->group);
+                lc_err_set_cls(err, LC_FATAL, error, group_cls, "Not authorized to access group: %s",
+                               s->group);
                 return LC_STEP_FATAL;
         }
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
                 if (known[i].code == error) {
-                        lc_err_set_cls(err, LC_FATAL, error, LC_CLS_CONNECT, "%s: %s", known[i].cls, known[i].text);
+                        lc_err_set_cls(err, LC_FATAL, error, LC_CLS_CONNECT, "%s: %s", known[i].cls,
+                                       known[i].text);
                         return LC_STEP_FATAL;
                 }
         return LC_STEP_OK;
@@ -148,7 +153,8 @@ static lc_step_t group_error(lc_group_session_t *s, int error, const char *api, 
 static int no_version(lc_group_session_t *s, const char *api, lc_err_t *err)
 {
         return lc_err_set(err, LC_FATAL, LC_KE_UNSUPPORTED_VERSION,
-                          "The broker %s speaks no version of %s that this worker knows", lc_conn_name(s->conn), api);
+                          "The broker %s speaks no version of %s that this worker knows",
+                          lc_conn_name(s->conn), api);
 }
 
 /* ---- finding the coordinator ---- */
@@ -165,7 +171,7 @@ lc_step_t lc_session_find(lc_group_session_t *s, int64_t limit_ms, lc_err_t *err
         const lc_net_server_t *server = &s->net->servers[s->next_server % s->net->nservers];
         const lc_net_t *net = s->net;
         lc_buf_t body = LC_BUF_INIT;
-        lc_coordinator_t found = { 0 };
+        lc_coordinator_t found = {0};
         lc_wire_reader_t r;
         lc_step_t step;
         lc_conn_t *c;
@@ -183,7 +189,8 @@ lc_step_t lc_session_find(lc_group_session_t *s, int64_t limit_ms, lc_err_t *err
         if (!c)
                 return open_failed(err);
         s->conn = c;
-        version = lc_conn_version(c, LC_API_FIND_COORDINATOR, LC_FIND_COORDINATOR_MIN, LC_FIND_COORDINATOR_MAX);
+        version =
+                lc_conn_version(c, LC_API_FIND_COORDINATOR, LC_FIND_COORDINATOR_MIN, LC_FIND_COORDINATOR_MAX);
         if (version < 0) {
                 no_version(s, "FindCoordinator", err);
                 step = LC_STEP_FATAL;
@@ -218,8 +225,8 @@ lc_step_t lc_session_find(lc_group_session_t *s, int64_t limit_ms, lc_err_t *err
                 }
         }
         step = LC_STEP_OK;
-        lc_log(LC_INFO, "GROUP", "Discovered group coordinator %s:%d (id: %d rack: null isFenced: false)", s->host,
-               s->port, INT32_MAX - s->node);
+        lc_log(LC_INFO, "GROUP", "Discovered group coordinator %s:%d (id: %d rack: null isFenced: false)",
+               s->host, s->port, INT32_MAX - s->node);
 done:
         if (step != LC_STEP_OK && s->conn) {
                 lc_conn_close(s->conn);
@@ -246,10 +253,11 @@ static int put_assignments(lc_group_session_t *s, const lc_group_join_t *join, c
 
         for (size_t i = 0; i < n; i++) {
                 const lc_join_member_t *m = &answer->members[i];
-                lc_err_t err = { 0 };
+                lc_err_t err = {0};
 
                 /* one broken member must not take the group down: it gets work like an empty one */
-                if (lc_connect_metadata_decode(m->metadata.p, lc_wire_left(&m->metadata), &meta[i], &err) < 0) {
+                if (lc_connect_metadata_decode(m->metadata.p, lc_wire_left(&m->metadata), &meta[i], &err) <
+                    0) {
                         lc_log(LC_ERROR, "GROUP", "Member %s: %s", m->id, err.msg);
                         meta[i].config_offset = -1;
                 }
@@ -292,15 +300,16 @@ static int put_assignments(lc_group_session_t *s, const lc_group_join_t *join, c
 
 static const char *generation_text(const lc_group_session_t *s, char *buf, size_t size)
 {
-        snprintf(buf, size, "Generation{generationId=%d, memberId='%s', protocol='%s'}", s->generation, s->member_id,
-                 lc_connect_protocol_name(s->protocol));
+        snprintf(buf, size, "Generation{generationId=%d, memberId='%s', protocol='%s'}", s->generation,
+                 s->member_id, lc_connect_protocol_name(s->protocol));
         return buf;
 }
 
-static lc_step_t sync_group(lc_group_session_t *s, const lc_group_join_t *join, const lc_join_answer_t *answer,
-                            lc_assignment_t **out, lc_err_t *err)
+static lc_step_t sync_group(lc_group_session_t *s, const lc_group_join_t *join,
+                            const lc_join_answer_t *answer, lc_assignment_t **out, lc_err_t *err)
 {
-        int16_t version = lc_conn_version(s->conn, LC_API_SYNC_GROUP, LC_SYNC_GROUP_MIN, LC_SYNC_GROUP_MAX), error;
+        int16_t version = lc_conn_version(s->conn, LC_API_SYNC_GROUP, LC_SYNC_GROUP_MIN, LC_SYNC_GROUP_MAX),
+                error;
         lc_buf_t body = LC_BUF_INIT;
         lc_wire_reader_t r, bytes;
         lc_assignment_t got;
@@ -322,14 +331,14 @@ static lc_step_t sync_group(lc_group_session_t *s, const lc_group_join_t *join, 
                 lc_err_set(err, LC_RETRIABLE, ENOMEM, "The assignment cannot be written");
                 return LC_STEP_RETRY;
         }
-        rc = lc_conn_call(s->conn, LC_API_SYNC_GROUP, version, &body, (int64_t)s->rebalance_ms + JOIN_GRACE_MS, &r,
-                          err);
+        rc = lc_conn_call(s->conn, LC_API_SYNC_GROUP, version, &body,
+                          (int64_t)s->rebalance_ms + JOIN_GRACE_MS, &r, err);
         lc_buf_free(&body);
         if (rc < 0 || lc_sync_get(&r, version, &error, &bytes, err) < 0)
                 return failed_call(s, err);
-        step = group_error(s, error, "SYNC_GROUP", err);
+        step = group_error(s, error, "SyncGroup", err);
         if (step != LC_STEP_OK) {
-                lc_log(LC_INFO, "GROUP", "SyncGroup failed: %s. Need to re-join the group", err->msg);
+                lc_log(LC_INFO, "GROUP", "%s. Need to re-join the group", err->msg);
                 return step;
         }
         if (lc_connect_assignment_decode(bytes.p, lc_wire_left(&bytes), &got, err) < 0) {
@@ -352,7 +361,7 @@ static lc_step_t join_group(lc_group_session_t *s, const lc_group_join_t *join, 
                             lc_err_t *err)
 {
         int16_t version = lc_conn_version(s->conn, LC_API_JOIN_GROUP, LC_JOIN_GROUP_MIN, LC_JOIN_GROUP_MAX);
-        lc_join_protocol_t offered[3] = { { NULL, LC_BUF_INIT }, { NULL, LC_BUF_INIT }, { NULL, LC_BUF_INIT } };
+        lc_join_protocol_t offered[3] = {{NULL, LC_BUF_INIT}, {NULL, LC_BUF_INIT}, {NULL, LC_BUF_INIT}};
         int64_t timeout = (int64_t)s->rebalance_ms + JOIN_GRACE_MS;
         lc_buf_t body = LC_BUF_INIT;
         lc_wire_reader_t r;
@@ -388,9 +397,10 @@ static void take_member_id(lc_group_session_t *s, const char *id)
         s->member_id = lc_strdup(id);
 }
 
-lc_step_t lc_session_join(lc_group_session_t *s, const lc_group_join_t *join, lc_assignment_t **out, lc_err_t *err)
+lc_step_t lc_session_join(lc_group_session_t *s, const lc_group_join_t *join, lc_assignment_t **out,
+                          lc_err_t *err)
 {
-        lc_join_answer_t answer = { 0 };
+        lc_join_answer_t answer = {0};
         lc_step_t step;
         char text[320];
 
@@ -408,8 +418,9 @@ lc_step_t lc_session_join(lc_group_session_t *s, const lc_group_join_t *join, lc
         if (step != LC_STEP_OK)
                 goto done;
         if (answer.error) {
-                step = group_error(s, answer.error, "JOIN_GROUP", err);
-                lc_log(LC_INFO, "GROUP", "JoinGroup failed: %s", err->msg);
+                step = group_error(s, answer.error, "JoinGroup", err);
+                if (step != LC_STEP_LOST)
+                        lc_log(LC_INFO, "GROUP", "%s. Trying again", err->msg);
                 if (step == LC_STEP_REJOIN)
                         step = LC_STEP_RETRY; /* not at once: the broker did not make it wait */
                 goto done;
@@ -436,7 +447,8 @@ done:
 
 lc_step_t lc_session_heartbeat(lc_group_session_t *s, int64_t timeout_ms, lc_err_t *err)
 {
-        int16_t version = lc_conn_version(s->conn, LC_API_HEARTBEAT, LC_HEARTBEAT_MIN, LC_HEARTBEAT_MAX), error;
+        int16_t version = lc_conn_version(s->conn, LC_API_HEARTBEAT, LC_HEARTBEAT_MIN, LC_HEARTBEAT_MAX),
+                error;
         lc_buf_t body = LC_BUF_INIT;
         lc_wire_reader_t r;
         int rc;
@@ -453,7 +465,7 @@ lc_step_t lc_session_heartbeat(lc_group_session_t *s, int64_t timeout_ms, lc_err
                          "session timed out without receiving a heartbeat response");
         if (rc < 0 || lc_error_get(&r, version, &error, err) < 0)
                 return failed_call(s, err);
-        return group_error(s, error, "HEARTBEAT", err);
+        return group_error(s, error, "Heartbeat", err);
 }
 
 void lc_session_leave(lc_group_session_t *s, const char *reason)
@@ -461,7 +473,7 @@ void lc_session_leave(lc_group_session_t *s, const char *reason)
         int64_t end = lc_now_ms() + LEAVE_MS;
         lc_buf_t body = LC_BUF_INIT;
         lc_wire_reader_t r;
-        lc_err_t err = { 0 };
+        lc_err_t err = {0};
         int16_t version, error = 0;
         int rc = -1;
 
@@ -477,7 +489,8 @@ void lc_session_leave(lc_group_session_t *s, const char *reason)
         if (s->conn) {
                 int64_t left = end - lc_now_ms();
 
-                version = lc_conn_version(s->conn, LC_API_LEAVE_GROUP, LC_LEAVE_GROUP_MIN, LC_LEAVE_GROUP_MAX);
+                version =
+                        lc_conn_version(s->conn, LC_API_LEAVE_GROUP, LC_LEAVE_GROUP_MIN, LC_LEAVE_GROUP_MAX);
                 if (version == 2)
                         version = 1; /* 2 adds nothing */
                 lc_leave_put(&body, version, s->group, s->member_id);
@@ -486,7 +499,8 @@ void lc_session_leave(lc_group_session_t *s, const char *reason)
                         rc = lc_error_get(&r, version, &error, &err);
         }
         if (rc < 0) {
-                lc_log(LC_WARN, "GROUP", "LeaveGroup request failed: %s; the session times out by itself", err.msg);
+                lc_log(LC_WARN, "GROUP", "LeaveGroup request failed: %s; the session times out by itself",
+                       err.msg);
                 lc_conn_close(s->conn);
                 s->conn = NULL;
         } else if (error) {

@@ -22,18 +22,18 @@ typedef enum {
 
 typedef struct lc_group_session {
         const lc_net_t *net;
-        lc_net_t hurried;       /* the same with short timeouts; shares everything */
+        lc_net_t hurried; /* the same with short timeouts; shares everything */
         char *group, *client_id;
         int32_t session_ms, rebalance_ms, heartbeat_ms;
-        int16_t newest;         /* the newest protocol offered: 2, 1 or 0 */
+        int16_t newest; /* the newest protocol offered: 2, 1 or 0 */
         lc_conn_wait_t wait;
-        lc_conn_t *conn;        /* to the coordinator, NULL: unknown */
-        char *host;             /* the coordinator last known, for leaving */
+        lc_conn_t *conn; /* to the coordinator, NULL: unknown */
+        char *host;      /* the coordinator last known, for leaving */
         int port, node;
         size_t next_server;
-        char *member_id;        /* "" before the broker gave one */
-        int32_t generation;     /* -1: not a member */
-        int16_t protocol;       /* of the generation; before the first one the newest offered */
+        char *member_id;    /* "" before the broker gave one */
+        int32_t generation; /* -1: not a member */
+        int16_t protocol;   /* of the generation; before the first one the newest offered */
 } lc_group_session_t;
 
 /* What JoinGroup reports and who computes the assignment if this member leads. */
@@ -45,7 +45,8 @@ typedef struct lc_group_join {
         void *arg;
 } lc_group_join_t;
 
-void lc_session_init(lc_group_session_t *s, const lc_worker_config_t *wc, const lc_net_t *net, const char *url);
+void lc_session_init(lc_group_session_t *s, const lc_worker_config_t *wc, const lc_net_t *net,
+                     const char *url);
 void lc_session_free(lc_group_session_t *s);
 /* limit_ms > 0: give up that early. */
 lc_step_t lc_session_find(lc_group_session_t *s, int64_t limit_ms, lc_err_t *err);

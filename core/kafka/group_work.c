@@ -70,7 +70,7 @@ bool lc_work_has(const lc_work_t *w, const char *connector, int32_t task)
 
 void lc_work_copy(lc_work_t *to, const lc_work_t *from)
 {
-        lc_work_t copy = { NULL, 0 };
+        lc_work_t copy = {NULL, 0};
 
         /* in order, so each one is added at the end */
         for (size_t i = 0; from && i < from->n; i++)

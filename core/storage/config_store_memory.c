@@ -73,8 +73,8 @@ static void changed(store_t *s)
         s->snapshot = NULL;
 }
 
-static int start(lc_config_store_t *base, const lc_config_events_t *events, void *arg, const volatile int *stop,
-                 lc_err_t *err)
+static int start(lc_config_store_t *base, const lc_config_events_t *events, void *arg,
+                 const volatile int *stop, lc_err_t *err)
 {
         store_t *s = (store_t *)base;
 
@@ -149,7 +149,7 @@ static int put_connector(lc_config_store_t *base, const char *name, const lc_pro
                 memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof(*s->v));
                 s->n++;
                 e = &s->v[at];
-                *e = (entry_t){ .name = lc_strdup(name), .target = LC_TARGET_STARTED, .generation = -1 };
+                *e = (entry_t){.name = lc_strdup(name), .target = LC_TARGET_STARTED, .generation = -1};
         }
         lc_props_free(e->config);
         e->config = copy;
@@ -185,7 +185,8 @@ static int remove_connector(lc_config_store_t *base, const char *name, lc_err_t 
         return 0;
 }
 
-static int put_tasks(lc_config_store_t *base, const char *name, lc_props_t *const *configs, int n, lc_err_t *err)
+static int put_tasks(lc_config_store_t *base, const char *name, lc_props_t *const *configs, int n,
+                     lc_err_t *err)
 {
         store_t *s = (store_t *)base;
         entry_t *e;
@@ -238,8 +239,8 @@ static int put_target(lc_config_store_t *base, const char *name, lc_target_state
         return 0;
 }
 
-static int put_session_key(lc_config_store_t *base, const char *key, const char *algorithm, int64_t created_ms,
-                           lc_err_t *err)
+static int put_session_key(lc_config_store_t *base, const char *key, const char *algorithm,
+                           int64_t created_ms, lc_err_t *err)
 {
         (void)base;
         (void)key;

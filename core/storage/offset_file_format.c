@@ -1,12 +1,26 @@
-/* offset_file_format.c - see offset_file_format.h. Object Serialization Stream Protocol, what a map of bytes needs. */
+/* offset_file_format.c - see offset_file_format.h. Object Serialization Stream Protocol, what a map of bytes
+ * needs. */
 #include "storage/offset_file_format.h"
 #include "base/alloc.h"
 #include "kafka/wire/buffer.h"
 #include <stdlib.h>
 
 enum {
-        TC_NULL = 0x70, TC_REFERENCE, TC_CLASSDESC, TC_OBJECT, TC_STRING, TC_ARRAY, TC_CLASS, TC_BLOCKDATA,
-        TC_ENDBLOCKDATA, TC_RESET, TC_BLOCKDATALONG, TC_EXCEPTION, TC_LONGSTRING, TC_PROXYCLASSDESC, TC_ENUM,
+        TC_NULL = 0x70,
+        TC_REFERENCE,
+        TC_CLASSDESC,
+        TC_OBJECT,
+        TC_STRING,
+        TC_ARRAY,
+        TC_CLASS,
+        TC_BLOCKDATA,
+        TC_ENDBLOCKDATA,
+        TC_RESET,
+        TC_BLOCKDATALONG,
+        TC_EXCEPTION,
+        TC_LONGSTRING,
+        TC_PROXYCLASSDESC,
+        TC_ENUM,
         FIRST_HANDLE = 0x7e0000
 };
 
@@ -41,20 +55,20 @@ static void add_handle(reader_t *d, bool is_array, slice_t bytes)
                 d->cap = d->cap ? d->cap * 2 : 64;
                 d->handles = lc_realloc(d->handles, d->cap * sizeof(*d->handles));
         }
-        d->handles[d->nhandles++] = (handle_t){ is_array, bytes };
+        d->handles[d->nhandles++] = (handle_t){is_array, bytes};
 }
 
 /* Modified UTF-8 with a 16 bit length; class and field names are ASCII. */
 static slice_t utf(reader_t *d)
 {
         uint16_t n = (uint16_t)lc_wire_i16(&d->r);
-        slice_t s = { NULL, 0 };
+        slice_t s = {NULL, 0};
 
         if (d->r.bad || lc_wire_left(&d->r) < n) {
                 d->r.bad = true;
                 return s;
         }
-        s = (slice_t){ (const char *)d->r.p, n };
+        s = (slice_t){(const char *)d->r.p, n};
         d->r.p += n;
         return s;
 }
@@ -64,14 +78,14 @@ static bool is_name(slice_t s, const char *name)
         return s.p && s.len == strlen(name) && !memcmp(s.p, name, s.len);
 }
 
-/* A class description: new, or a reference to an earlier one (then *name stays empty). *fields gets the size of its
- * fields, all of which must be primitive. */
+/* A class description: new, or a reference to an earlier one (then *name stays empty). *fields gets the size
+ * of its fields, all of which must be primitive. */
 static int class_desc(reader_t *d, slice_t *name, size_t *fields, uint8_t *flags)
 {
         uint8_t tc = (uint8_t)lc_wire_i8(&d->r);
         int16_t n;
 
-        *name = (slice_t){ NULL, 0 };
+        *name = (slice_t){NULL, 0};
         *fields = 0;
         if (tc == TC_REFERENCE) {
                 int32_t h = lc_wire_i32(&d->r) - FIRST_HANDLE;
@@ -90,16 +104,20 @@ static int class_desc(reader_t *d, slice_t *name, size_t *fields, uint8_t *flags
                 char type = (char)lc_wire_i8(&d->r);
                 utf(d);
                 switch (type) {
-                case 'B': case 'Z':
+                case 'B':
+                case 'Z':
                         *fields += 1;
                         break;
-                case 'C': case 'S':
+                case 'C':
+                case 'S':
                         *fields += 2;
                         break;
-                case 'I': case 'F':
+                case 'I':
+                case 'F':
                         *fields += 4;
                         break;
-                case 'J': case 'D':
+                case 'J':
+                case 'D':
                         *fields += 8;
                         break;
                 default:
@@ -122,7 +140,7 @@ static int byte_array(reader_t *d, slice_t *out)
         uint8_t flags;
         int32_t n;
 
-        *out = (slice_t){ NULL, 0 };
+        *out = (slice_t){NULL, 0};
         if (d->r.bad)
                 return -1;
         if (tc == TC_NULL)
@@ -149,7 +167,7 @@ static int byte_array(reader_t *d, slice_t *out)
                 d->r.bad = true;
                 return -1;
         }
-        *out = (slice_t){ (const char *)d->r.p, (size_t)n };
+        *out = (slice_t){(const char *)d->r.p, (size_t)n};
         d->r.p += n;
         add_handle(d, true, *out);
         return 0;
@@ -159,13 +177,13 @@ static int byte_array(reader_t *d, slice_t *out)
 static int expect_map(reader_t *d, lc_err_t *err)
 {
         uint8_t tc = (uint8_t)lc_wire_i8(&d->r), flags = 0;
-        slice_t name = { NULL, 0 };
+        slice_t name = {NULL, 0};
         size_t fields;
 
         if (d->r.bad)
                 return -1;
         if (tc == TC_STRING || tc == TC_LONGSTRING)
-                name = (slice_t){ "java.lang.String", 16 };
+                name = (slice_t){"java.lang.String", 16};
         else if (tc == TC_OBJECT || tc == TC_ARRAY || tc == TC_ENUM)
                 class_desc(d, &name, &fields, &flags); /* its name counts, even where the rest is unknown */
         else if (tc != TC_NULL)
@@ -174,7 +192,8 @@ static int expect_map(reader_t *d, lc_err_t *err)
                 return -1;
         if (tc != TC_OBJECT || !is_name(name, "java.util.HashMap"))
                 return lc_err_set(err, LC_FATAL, 0, "Expected HashMap but found class %.*s",
-                                  (int)(name.len ? (name.len < 200 ? name.len : 200) : 4), name.len ? name.p : "null");
+                                  (int)(name.len ? (name.len < 200 ? name.len : 200) : 4),
+                                  name.len ? name.p : "null");
         if (d->problem)
                 return -1;
         if (lc_wire_left(&d->r) < fields) {
@@ -182,13 +201,13 @@ static int expect_map(reader_t *d, lc_err_t *err)
                 return -1;
         }
         d->r.p += fields;
-        add_handle(d, false, (slice_t){ NULL, 0 }); /* the map itself */
+        add_handle(d, false, (slice_t){NULL, 0}); /* the map itself */
         return 0;
 }
 
 int lc_offset_file_read(const char *data, size_t n, lc_offset_map_t *map, int *strays, lc_err_t *err)
 {
-        reader_t d = { .problem = NULL };
+        reader_t d = {.problem = NULL};
         int32_t size;
         uint8_t tc;
         int rc = -1;
@@ -198,8 +217,8 @@ int lc_offset_file_read(const char *data, size_t n, lc_offset_map_t *map, int *s
         if (n >= 4 && memcmp(data, "\xac\xed\x00\x05", 4) != 0) {
                 const unsigned char *u = (const unsigned char *)data;
                 lc_err_set(err, LC_FATAL, 0,
-                           "java.io.StreamCorruptedException: invalid stream header: %02X%02X%02X%02X", u[0], u[1],
-                           u[2], u[3]);
+                           "java.io.StreamCorruptedException: invalid stream header: %02X%02X%02X%02X", u[0],
+                           u[1], u[2], u[3]);
                 goto done;
         }
         lc_wire_i32(&d.r);
@@ -274,10 +293,11 @@ static void put_entry(void *arg, const char *key, size_t key_len, const char *va
 
 void lc_offset_file_write(const lc_offset_map_t *map, lc_buf_t *out)
 {
-        static const char head[] = "\xac\xed\0\5sr\0\x11java.util.HashMap\x05\x07\xda\xc1\xc3\x16\x60\xd1\3\0\2"
-                                   "F\0\nloadFactorI\0\tthresholdxp\x3f\x40\0\0";
+        static const char head[] =
+                "\xac\xed\0\5sr\0\x11java.util.HashMap\x05\x07\xda\xc1\xc3\x16\x60\xd1\3\0\2"
+                "F\0\nloadFactorI\0\tthresholdxp\x3f\x40\0\0";
         size_t n = lc_offset_map_count(map), capacity = 16;
-        writer_t w = { out, false };
+        writer_t w = {out, false};
 
         while (n > capacity / 4 * 3)
                 capacity *= 2;

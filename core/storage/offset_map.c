@@ -86,20 +86,23 @@ static void set_value(entry_t *e, const char *value, size_t len)
         e->value_len = value ? len : 0;
 }
 
-bool lc_offset_map_load(lc_offset_map_t *m, const char *key, size_t key_len, const char *value, size_t value_len)
+bool lc_offset_map_load(lc_offset_map_t *m, const char *key, size_t key_len, const char *value,
+                        size_t value_len)
 {
         lc_json_t *doc = NULL;
         const lc_json_t *name, *partition;
         lc_buf_t canonical = LC_BUF_INIT, stored = LC_BUF_INIT;
-        lc_err_t err = { 0 };
+        lc_err_t err = {0};
         entry_t *e, *old;
         bool good = false;
 
         e = lc_calloc(1, sizeof(*e));
-        if (lc_json_parse(key, key_len, 0, &doc, &err) == 0 && doc && doc->type == LC_J_ARRAY && doc->len == 2) {
+        if (lc_json_parse(key, key_len, 0, &doc, &err) == 0 && doc && doc->type == LC_J_ARRAY &&
+            doc->len == 2) {
                 name = doc->child;
                 partition = name->next;
-                if (name->type == LC_J_STRING && !memchr(name->s, 0, name->len) && partition->type == LC_J_OBJECT) {
+                if (name->type == LC_J_STRING && !memchr(name->s, 0, name->len) &&
+                    partition->type == LC_J_OBJECT) {
                         good = true;
                         e->connector = lc_strndup(name->s, name->len);
                         lc_json_write_canonical(&canonical, partition);
@@ -178,7 +181,8 @@ size_t lc_offset_map_count(const lc_offset_map_t *m)
 }
 
 void lc_offset_map_each(const lc_offset_map_t *m,
-                        void (*fn)(void *arg, const char *key, size_t key_len, const char *value, size_t value_len),
+                        void (*fn)(void *arg, const char *key, size_t key_len, const char *value,
+                                   size_t value_len),
                         void *arg)
 {
         for (entry_t *e = m->table; e; e = e->hh.next)

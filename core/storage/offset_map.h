@@ -19,7 +19,8 @@ lc_offset_map_t *lc_offset_map_new(void);
 void lc_offset_map_free(lc_offset_map_t *m);
 /* An entry as read; value NULL: a null value. A key of another form is kept for writing, but is no offset:
  * false. */
-bool lc_offset_map_load(lc_offset_map_t *m, const char *key, size_t key_len, const char *value, size_t value_len);
+bool lc_offset_map_load(lc_offset_map_t *m, const char *key, size_t key_len, const char *value,
+                        size_t value_len);
 /* offset NULL stays as an entry with a null value. */
 void lc_offset_map_set(lc_offset_map_t *m, const char *connector, const char *partition, const char *offset);
 /* 1 and the offset appended, 0 none. */
@@ -30,7 +31,8 @@ void lc_offset_map_list(lc_offset_map_t *m, const char *connector,
 /* All entries in order of arrival: key and value bytes (value NULL: null). */
 size_t lc_offset_map_count(const lc_offset_map_t *m);
 void lc_offset_map_each(const lc_offset_map_t *m,
-                        void (*fn)(void *arg, const char *key, size_t key_len, const char *value, size_t value_len),
+                        void (*fn)(void *arg, const char *key, size_t key_len, const char *value,
+                                   size_t value_len),
                         void *arg);
 
 #endif

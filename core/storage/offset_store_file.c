@@ -1,12 +1,11 @@
 /*
- * offset_store_file.c - source offsets of standalone mode in Java's file (offset_file_format.h), so that a Java
- * worker can take it over and the other way round.
+ * offset_store_file.c - source offsets of standalone mode in Java's file (offset_file_format.h), so that a
+ * Java worker can take it over and the other way round.
  *
- * Unlike Java, the file is replaced as a whole (temporary file, fsync, rename): a crash leaves the old or the new
- * offsets, never half of them. Where the folder does not allow that (a file mounted by itself), it is rewritten
- * in place.
- * Threads:   any. Lock: `lock` guards the map and the file; `done` is called without it, in the caller.
- * Tests:     spec/unit/offset_file_spec.lua
+ * Unlike Java, the file is replaced as a whole (temporary file, fsync, rename): a crash leaves the old or the
+ * new offsets, never half of them. Where the folder does not allow that (a file mounted by itself), it is
+ * rewritten in place. Threads:   any. Lock: `lock` guards the map and the file; `done` is called without it,
+ * in the caller. Tests:     spec/unit/offset_file_spec.lua
  */
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -76,7 +75,7 @@ static int start(lc_offset_store_t *base, const volatile int *stop, lc_err_t *er
 {
         store_t *s = (store_t *)base;
         lc_buf_t data = LC_BUF_INIT;
-        lc_err_t problem = { 0 };
+        lc_err_t problem = {0};
         int rc, strays = 0;
 
         (void)stop;
@@ -97,12 +96,15 @@ static int start(lc_offset_store_t *base, const volatile int *stop, lc_err_t *er
         lc_buf_free(&data);
         if (strays)
                 lc_log(LC_WARN, "OFFSET",
-                       "Ignoring offset partition key with an unexpected format (%d of them). Expected a list of a "
-                       "connector name and a partition.", strays);
+                       "Ignoring offset partition key with an unexpected format (%d of them). Expected a "
+                       "list of a "
+                       "connector name and a partition.",
+                       strays);
         return rc;
 }
 
-static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out, lc_err_t *err)
+static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out,
+               lc_err_t *err)
 {
         store_t *s = (store_t *)base;
         int rc;
@@ -231,7 +233,7 @@ static void set(lc_offset_store_t *base, const char *connector, const lc_offset_
                 lc_offset_done_fn *done, void *arg)
 {
         store_t *s = (store_t *)base;
-        lc_err_t err = { 0 };
+        lc_err_t err = {0};
         int rc;
 
         pthread_mutex_lock(&s->lock);
@@ -256,7 +258,11 @@ static void stop_store(lc_offset_store_t *base)
 lc_offset_store_t *lc_offset_store_file_new(const char *path)
 {
         static const lc_offset_store_ops_t ops = {
-                .start = start, .get = get, .list = list, .set = set, .stop = stop_store,
+                .start = start,
+                .get = get,
+                .list = list,
+                .set = set,
+                .stop = stop_store,
         };
         store_t *s = lc_calloc(1, sizeof(*s));
 

@@ -24,7 +24,8 @@ static int start(lc_offset_store_t *base, const volatile int *stop, lc_err_t *er
         return 0;
 }
 
-static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out, lc_err_t *err)
+static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out,
+               lc_err_t *err)
 {
         store_t *s = (store_t *)base;
         int rc;
@@ -74,7 +75,11 @@ static void stop_store(lc_offset_store_t *base)
 lc_offset_store_t *lc_offset_store_memory_new(void)
 {
         static const lc_offset_store_ops_t ops = {
-                .start = start, .get = get, .list = list, .set = set, .stop = stop_store,
+                .start = start,
+                .get = get,
+                .list = list,
+                .set = set,
+                .stop = stop_store,
         };
         store_t *s = lc_calloc(1, sizeof(*s));
 

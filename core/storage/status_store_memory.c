@@ -1,6 +1,6 @@
 /*
- * status_store_memory.c - statuses and topics of standalone mode (reference standalone 5.2): maps, every put is
- * plain, DESTROYED removes (a connector's takes its tasks along, as a tombstone in the topic does).
+ * status_store_memory.c - statuses and topics of standalone mode (reference standalone 5.2): maps, every put
+ * is plain, DESTROYED removes (a connector's takes its tasks along, as a tombstone in the topic does).
  *
  * Threads:   any. Lock: `lock` guards everything; nothing is called under it.
  * Tests:     spec/unit/memory_stores_spec.lua
@@ -172,7 +172,7 @@ static void topic_used(lc_status_store_t *base, const char *connector, int task,
         if (!u) {
                 s->used = lc_realloc(s->used, (s->nused + 1) * sizeof(*s->used));
                 u = &s->used[s->nused++];
-                *u = (used_t){ .connector = lc_strdup(connector) };
+                *u = (used_t){.connector = lc_strdup(connector)};
         }
         if (!lc_strv_has(&u->topics, topic))
                 lc_strv_add(&u->topics, topic);

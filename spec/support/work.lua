@@ -1,6 +1,7 @@
 -- spec/support/work.lua: sets of work and assignments as Lua values, for the group's specs.
 local core = require "spec.support.core"
-local C, ffi = core.load { "base/err.h", "base/buf.h", "kafka/group.h", "kafka/wire/connect_protocol.h" }
+local C, ffi = core.load { "base/err.h", "base/alloc.h", "base/buf.h", "kafka/group.h",
+  "kafka/wire/connect_protocol.h" }
 
 local _M = {}
 

@@ -133,7 +133,7 @@ char *lc_wire_str(lc_wire_reader_t *r)
 lc_wire_reader_t lc_wire_bytes(lc_wire_reader_t *r)
 {
         int32_t n = lc_wire_i32(r);
-        lc_wire_reader_t none = { NULL, NULL, false }, view;
+        lc_wire_reader_t none = {NULL, NULL, false}, view;
         const unsigned char *p;
 
         if (r->bad || n == -1)

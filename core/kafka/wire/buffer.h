@@ -16,8 +16,8 @@ void lc_wire_put_i8(lc_buf_t *b, int8_t v);
 void lc_wire_put_i16(lc_buf_t *b, int16_t v);
 void lc_wire_put_i32(lc_buf_t *b, int32_t v);
 void lc_wire_put_i64(lc_buf_t *b, int64_t v);
-void lc_wire_put_str(lc_buf_t *b, const char *s);                  /* NULL: length -1 */
-void lc_wire_put_bytes(lc_buf_t *b, const void *data, size_t n);   /* data NULL: length -1 */
+void lc_wire_put_str(lc_buf_t *b, const char *s);                /* NULL: length -1 */
+void lc_wire_put_bytes(lc_buf_t *b, const void *data, size_t n); /* data NULL: length -1 */
 
 typedef struct lc_wire_reader {
         const unsigned char *p, *end;
@@ -36,6 +36,9 @@ lc_wire_reader_t lc_wire_bytes(lc_wire_reader_t *r);
 /* Element count of an array whose elements take at least `least` bytes each: -1 null; bad when the rest of
  * the input cannot hold them. */
 int32_t lc_wire_count(lc_wire_reader_t *r, size_t least);
-static inline size_t lc_wire_left(const lc_wire_reader_t *r) { return (size_t)(r->end - r->p); }
+static inline size_t lc_wire_left(const lc_wire_reader_t *r)
+{
+        return (size_t)(r->end - r->p);
+}
 
 #endif

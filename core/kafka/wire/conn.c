@@ -20,7 +20,7 @@
 
 enum {
         LARGEST_ANSWER = 64 << 20,
-        READ_STEP = 64 << 10,  /* an announced length is believed this much at a time */
+        READ_STEP = 64 << 10, /* an announced length is believed this much at a time */
         MAX_API = 64,
         AUTH_TIMEOUT_MS = 30000
 };
@@ -46,8 +46,8 @@ struct lc_conn {
 static int wait_for(lc_conn_t *c, short events, int64_t deadline, lc_err_t *err)
 {
         for (;;) {
-                struct pollfd f[2] = { { .fd = c->wait.waker->fd, .events = POLLIN },
-                                       { .fd = c->fd, .events = events } };
+                struct pollfd f[2] = {{.fd = c->wait.waker->fd, .events = POLLIN},
+                                      {.fd = c->fd, .events = events}};
                 int64_t left = deadline - lc_now_ms();
                 int rc;
 
@@ -61,8 +61,8 @@ static int wait_for(lc_conn_t *c, short events, int64_t deadline, lc_err_t *err)
                 if (f[0].revents) {
                         lc_waker_clear(c->wait.waker);
                         if (c->wait.cancelled && c->wait.cancelled(c->wait.arg))
-                                return lc_err_set(err, LC_RETRIABLE, ECANCELED, "Interrupted while waiting for %s",
-                                                  c->name);
+                                return lc_err_set(err, LC_RETRIABLE, ECANCELED,
+                                                  "Interrupted while waiting for %s", c->name);
                 }
                 if (f[1].revents)
                         return 0;
@@ -95,8 +95,7 @@ static int tls_wants(lc_conn_t *c, int rc, short *events, lc_err_t *err)
                 *events = e == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
                 return 0;
         }
-        if (e == SSL_ERROR_SSL &&
-            ERR_GET_REASON(ERR_peek_last_error()) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
+        if (e == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_last_error()) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
                 return lc_err_set_cls(err, LC_FATAL, 0,
                                       "org.apache.kafka.common.errors.SslAuthenticationException",
                                       "SSL handshake failed with %s: %s", c->name, tls_reason(c));
@@ -138,7 +137,8 @@ static int read_more(lc_conn_t *c, size_t n, int64_t deadline, lc_err_t *err)
                 ssize_t got;
 
                 if (lc_buf_reserve(&c->in, step) < 0)
-                        return lc_err_set(err, LC_RETRIABLE, ENOMEM, "Out of memory for an answer of %s", c->name);
+                        return lc_err_set(err, LC_RETRIABLE, ENOMEM, "Out of memory for an answer of %s",
+                                          c->name);
                 if (c->ssl) {
                         ERR_clear_error();
                         got = SSL_read(c->ssl, c->in.p + c->in.len, (int)step);
@@ -190,8 +190,8 @@ static int call(lc_conn_t *c, int16_t api, int16_t version, const lc_buf_t *body
         size = (int32_t)ntohl((uint32_t)size);
         if (size < 4 || size > LARGEST_ANSWER)
                 return lc_err_set(err, LC_RETRIABLE, EPROTO,
-                                  "Invalid receive (size = %d) from %s: is security.protocol the listener's?", size,
-                                  c->name);
+                                  "Invalid receive (size = %d) from %s: is security.protocol the listener's?",
+                                  size, c->name);
         lc_buf_clear(&c->in);
         if (read_more(c, (size_t)size, deadline, err) < 0)
                 return -1;
@@ -228,7 +228,8 @@ static int connect_to(lc_conn_t *c, const struct addrinfo *a, int64_t deadline, 
 static int start_tls(lc_conn_t *c, int64_t deadline, lc_err_t *err)
 {
         unsigned char address[16];
-        bool literal = inet_pton(AF_INET, c->host, address) == 1 || inet_pton(AF_INET6, c->host, address) == 1;
+        bool literal =
+                inet_pton(AF_INET, c->host, address) == 1 || inet_pton(AF_INET6, c->host, address) == 1;
         short events = POLLIN;
 
         c->ssl = SSL_new(c->net->tls);
@@ -299,11 +300,12 @@ static int sasl_message(lc_conn_t *c, const lc_buf_t *message, lc_buf_t *reply, 
         if (version >= 1)
                 lifetime = lc_wire_i64(&r);
         if (error)
-                rc = lc_err_set_cls(err, LC_FATAL, error,
-                                    "org.apache.kafka.common.errors.SaslAuthenticationException", "%s",
-                                    text && *text ? text : "Authentication failed during SASL authentication");
+                rc = lc_err_set_cls(
+                        err, LC_FATAL, error, "org.apache.kafka.common.errors.SaslAuthenticationException",
+                        "%s", text && *text ? text : "Authentication failed during SASL authentication");
         else if (r.bad)
-                rc = lc_err_set(err, LC_RETRIABLE, EPROTO, "Malformed SaslAuthenticate response of %s", c->name);
+                rc = lc_err_set(err, LC_RETRIABLE, EPROTO, "Malformed SaslAuthenticate response of %s",
+                                c->name);
         else
                 lc_buf_add(reply, bytes.p, lc_wire_left(&bytes));
         /* as Java: show the credentials again at 85 % of the session's life */
@@ -315,7 +317,7 @@ static int sasl_message(lc_conn_t *c, const lc_buf_t *message, lc_buf_t *reply, 
 
 static int sasl_scram(lc_conn_t *c, lc_err_t *err)
 {
-        lc_scram_t s = { .mechanism = c->net->sasl, .user = c->net->user, .password = c->net->password };
+        lc_scram_t s = {.mechanism = c->net->sasl, .user = c->net->user, .password = c->net->password};
         lc_buf_t out = LC_BUF_INIT, in = LC_BUF_INIT;
         int rc = -1;
 
@@ -351,12 +353,13 @@ static int authenticate(lc_conn_t *c, lc_err_t *err)
         if (rc == 0) {
                 error = lc_wire_i16(&r);
                 if (error == LC_KE_UNSUPPORTED_SASL_MECHANISM)
-                        rc = lc_err_set_cls(err, LC_FATAL, error,
-                                            "org.apache.kafka.common.errors.UnsupportedSaslMechanismException",
-                                            "Client SASL mechanism '%s' not enabled in the server", mechanism);
+                        rc = lc_err_set_cls(
+                                err, LC_FATAL, error,
+                                "org.apache.kafka.common.errors.UnsupportedSaslMechanismException",
+                                "Client SASL mechanism '%s' not enabled in the server", mechanism);
                 else if (error || r.bad)
-                        rc = lc_err_set(err, LC_RETRIABLE, error, "SaslHandshake at %s failed: error %d", c->name,
-                                        error);
+                        rc = lc_err_set(err, LC_RETRIABLE, error, "SaslHandshake at %s failed: error %d",
+                                        c->name, error);
         }
         if (rc == 0 && c->net->sasl == LC_SASL_PLAIN) {
                 lc_buf_clear(&body);
@@ -377,7 +380,7 @@ lc_conn_t *lc_conn_open(const lc_net_t *net, const char *client_id, const char *
 {
         lc_conn_t *c = lc_calloc(1, sizeof(*c));
         struct addrinfo *list = NULL;
-        lc_err_t last = { 0 };
+        lc_err_t last = {0};
         int rc = -1;
 
         c->net = net;
@@ -401,7 +404,8 @@ lc_conn_t *lc_conn_open(const lc_net_t *net, const char *client_id, const char *
         if (rc == 0) {
                 int64_t deadline = lc_now_ms() + net->connect_timeout_ms;
 
-                if ((net->tls && start_tls(c, deadline, &last) < 0) || read_versions(c, deadline, &last) < 0 ||
+                if ((net->tls && start_tls(c, deadline, &last) < 0) ||
+                    read_versions(c, deadline, &last) < 0 ||
                     (net->sasl != LC_SASL_NONE && authenticate(c, &last) < 0))
                         rc = -1;
         }

@@ -4,7 +4,7 @@
 #include "kafka/wire/buffer.h"
 #include <stdlib.h>
 
-static const char *const names[] = { "default", "compatible", "sessioned" };
+static const char *const names[] = {"default", "compatible", "sessioned"};
 
 int16_t lc_connect_protocol_version(const char *name)
 {
@@ -132,7 +132,7 @@ void lc_connect_metadata_clear(lc_connect_metadata_t *m)
 
 int lc_connect_metadata_decode(const void *data, size_t n, lc_connect_metadata_t *out, lc_err_t *err)
 {
-        lc_wire_reader_t r, inner = { NULL, NULL, false };
+        lc_wire_reader_t r, inner = {NULL, NULL, false};
 
         memset(out, 0, sizeof(*out));
         lc_wire_reader_init(&r, data, n);

@@ -19,8 +19,8 @@ int lc_net_parse_server(const char *text, char **host, int *port, lc_err_t *err)
         if (colon && isdigit((unsigned char)colon[1]))
                 n = strtol(colon + 1, &rest, 10);
         if (n < 0 || n > 65535 || !rest || *rest)
-                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                      "Invalid url in bootstrap.servers: %s", text);
+                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "Invalid url in bootstrap.servers: %s",
+                                      text);
         if (scheme && scheme < colon)
                 start = scheme + 3;
         if (start < end && *start == '[' && end[-1] == ']') {
@@ -31,8 +31,8 @@ int lc_net_parse_server(const char *text, char **host, int *port, lc_err_t *err)
                 if (!isalnum((unsigned char)*p) && !strchr("-%._:", *p))
                         start = end; /* a character no host name has */
         if (start >= end)
-                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                      "Invalid url in bootstrap.servers: %s", text);
+                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "Invalid url in bootstrap.servers: %s",
+                                      text);
         *host = lc_strndup(start, (size_t)(end - start));
         *port = (int)n;
         return 0;
@@ -81,7 +81,7 @@ char *lc_net_jaas_option(const char *jaas, const char *option)
 
 static int read_servers(lc_net_t *net, const lc_worker_config_t *wc, lc_err_t *err)
 {
-        lc_strv_t list = { NULL, 0 };
+        lc_strv_t list = {NULL, 0};
         int rc = 0;
 
         lc_worker_config_list(wc, "bootstrap.servers", &list);
@@ -104,9 +104,9 @@ static int read_sasl(lc_net_t *net, const lc_worker_config_t *wc, lc_err_t *err)
         static const struct {
                 const char *name;
                 lc_sasl_mechanism_t mechanism;
-        } known[] = { { "PLAIN", LC_SASL_PLAIN },
-                      { "SCRAM-SHA-256", LC_SASL_SCRAM_SHA_256 },
-                      { "SCRAM-SHA-512", LC_SASL_SCRAM_SHA_512 } };
+        } known[] = {{"PLAIN", LC_SASL_PLAIN},
+                     {"SCRAM-SHA-256", LC_SASL_SCRAM_SHA_256},
+                     {"SCRAM-SHA-512", LC_SASL_SCRAM_SHA_512}};
         const char *name = lc_worker_config_str(wc, "sasl.mechanism");
         const char *jaas = lc_worker_config_str(wc, "sasl.jaas.config");
 
@@ -127,7 +127,8 @@ static int read_sasl(lc_net_t *net, const lc_worker_config_t *wc, lc_err_t *err)
         if (!net->user || !net->password)
                 return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
                                       "Invalid value [hidden] for configuration sasl.jaas.config: username "
-                                      "and password are required for %s", name);
+                                      "and password are required for %s",
+                                      name);
         return 0;
 }
 

@@ -16,7 +16,12 @@ typedef struct lc_net_server {
         int port;
 } lc_net_server_t;
 
-typedef enum { LC_SASL_NONE, LC_SASL_PLAIN, LC_SASL_SCRAM_SHA_256, LC_SASL_SCRAM_SHA_512 } lc_sasl_mechanism_t;
+typedef enum {
+        LC_SASL_NONE,
+        LC_SASL_PLAIN,
+        LC_SASL_SCRAM_SHA_256,
+        LC_SASL_SCRAM_SHA_512
+} lc_sasl_mechanism_t;
 
 typedef struct lc_net {
         lc_net_server_t *servers;

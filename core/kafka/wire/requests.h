@@ -22,11 +22,16 @@ enum {
 };
 
 enum { /* versions used; a broker that lacks them gets the lower one */
-        LC_FIND_COORDINATOR_MIN = 1, LC_FIND_COORDINATOR_MAX = 2,
-        LC_JOIN_GROUP_MIN = 2, LC_JOIN_GROUP_MAX = 5,
-        LC_SYNC_GROUP_MIN = 1, LC_SYNC_GROUP_MAX = 3,
-        LC_HEARTBEAT_MIN = 1, LC_HEARTBEAT_MAX = 3,
-        LC_LEAVE_GROUP_MIN = 0, LC_LEAVE_GROUP_MAX = 3
+       LC_FIND_COORDINATOR_MIN = 1,
+       LC_FIND_COORDINATOR_MAX = 2,
+       LC_JOIN_GROUP_MIN = 2,
+       LC_JOIN_GROUP_MAX = 5,
+       LC_SYNC_GROUP_MIN = 1,
+       LC_SYNC_GROUP_MAX = 3,
+       LC_HEARTBEAT_MIN = 1,
+       LC_HEARTBEAT_MAX = 3,
+       LC_LEAVE_GROUP_MIN = 0,
+       LC_LEAVE_GROUP_MAX = 3
 };
 
 enum {

@@ -1,4 +1,5 @@
-/* resolve.c - see resolve.h. `refs` (atomic) is shared by the caller and the lookup thread, nothing else is. */
+/* resolve.c - see resolve.h. `refs` (atomic) is shared by the caller and the lookup thread, nothing else is.
+ */
 #include "kafka/wire/resolve.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -32,7 +33,7 @@ static void drop(lookup_t *l)
 
 static int look_up(const char *host, const char *port, int flags, struct addrinfo **out)
 {
-        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+        struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
 
         return getaddrinfo(host, port, &hints, out);
 }
@@ -63,8 +64,8 @@ static int start_thread(lookup_t *l)
         return rc;
 }
 
-int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t timeout_ms, struct addrinfo **out,
-               lc_err_t *err)
+int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t timeout_ms,
+               struct addrinfo **out, lc_err_t *err)
 {
         char service[8];
         lookup_t *l;
@@ -94,7 +95,8 @@ int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t t
                                 l->result = NULL;
                                 rc = 0;
                         } else {
-                                lc_err_set(err, LC_RETRIABLE, l->rc, "Couldn't resolve server %s:%d: %s", host, port,
+                                lc_err_set(err, LC_RETRIABLE, l->rc, "Couldn't resolve server %s:%d: %s",
+                                           host, port,
                                            l->rc == EAI_SYSTEM ? strerror(l->error) : gai_strerror(l->rc));
                         }
                         break;
@@ -105,8 +107,8 @@ int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t t
                         break;
                 }
                 if (left <= 0) {
-                        lc_err_set(err, LC_RETRIABLE, ETIMEDOUT, "Looking up %s took longer than %lld ms", host,
-                                   (long long)timeout_ms);
+                        lc_err_set(err, LC_RETRIABLE, ETIMEDOUT, "Looking up %s took longer than %lld ms",
+                                   host, (long long)timeout_ms);
                         break;
                 }
         }

@@ -10,7 +10,7 @@
 
 struct addrinfo;
 /* *out: freeaddrinfo() it. A literal address needs no thread. */
-int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t timeout_ms, struct addrinfo **out,
-               lc_err_t *err);
+int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t timeout_ms,
+               struct addrinfo **out, lc_err_t *err);
 
 #endif

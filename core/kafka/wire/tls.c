@@ -23,8 +23,8 @@ static const char *reason(void)
 
 static int fail(lc_err_t *err, const char *key, const char *file, const char *what)
 {
-        return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "Invalid value %s for configuration %s: %s", file,
-                              key, what);
+        return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "Invalid value %s for configuration %s: %s",
+                              file, key, what);
 }
 
 static int read_file(const char *key, const char *path, lc_buf_t *out, lc_err_t *err)
@@ -67,7 +67,7 @@ static const char jks_text[] = "this is a JKS store; convert it to PKCS12 (keyto
 
 /* The store's parts; *ca may stay NULL. */
 static int open_pkcs12(const char *key, const char *name, const lc_buf_t *b, const char *password,
-                       EVP_PKEY **pkey, X509 **cert, STACK_OF(X509) **ca, lc_err_t *err)
+                       EVP_PKEY **pkey, X509 **cert, STACK_OF(X509) * *ca, lc_err_t *err)
 {
         const unsigned char *at = (const unsigned char *)b->p;
         PKCS12 *p12;
@@ -99,7 +99,8 @@ static int trust_pem(SSL_CTX *ctx, const char *key, const char *name, const lc_b
         return count ? 0 : fail(err, key, name, "No matching CERTIFICATE entries in PEM file");
 }
 
-static int trust_pkcs12(SSL_CTX *ctx, const char *name, const lc_buf_t *b, const char *password, lc_err_t *err)
+static int trust_pkcs12(SSL_CTX *ctx, const char *name, const lc_buf_t *b, const char *password,
+                        lc_err_t *err)
 {
         X509_STORE *store = SSL_CTX_get_cert_store(ctx);
         EVP_PKEY *pkey = NULL;
@@ -142,16 +143,16 @@ static int load_trust(SSL_CTX *ctx, const lc_worker_config_t *wc, lc_err_t *err)
                 else if (rc == 0 && memmem(b.p, b.len, "-----BEGIN", 10))
                         rc = trust_pem(ctx, "ssl.truststore.location", path, &b, err);
                 else if (rc == 0)
-                        rc = trust_pkcs12(ctx, path, &b,
-                                          lc_worker_config_str(wc, "ssl.truststore.password"), err);
+                        rc = trust_pkcs12(ctx, path, &b, lc_worker_config_str(wc, "ssl.truststore.password"),
+                                          err);
         }
         lc_buf_free(&b);
         return rc;
 }
 
 /* Certificate chain and key in PEM, from two texts or twice from one. */
-static int own_pem(SSL_CTX *ctx, const char *key, const char *name, const lc_buf_t *chain, const lc_buf_t *pkey,
-                   const char *password, lc_err_t *err)
+static int own_pem(SSL_CTX *ctx, const char *key, const char *name, const lc_buf_t *chain,
+                   const lc_buf_t *pkey, const char *password, lc_err_t *err)
 {
         BIO *in = BIO_new_mem_buf(chain->p, (int)chain->len);
         BIO *kin = BIO_new_mem_buf(pkey->p, (int)pkey->len);
@@ -240,9 +241,11 @@ static int set_protocols(SSL_CTX *ctx, const lc_worker_config_t *wc, lc_err_t *e
         static const struct {
                 const char *name;
                 int version;
-        } known[] = { { "TLSv1", TLS1_VERSION }, { "TLSv1.1", TLS1_1_VERSION },
-                      { "TLSv1.2", TLS1_2_VERSION }, { "TLSv1.3", TLS1_3_VERSION } };
-        lc_strv_t list = { NULL, 0 };
+        } known[] = {{"TLSv1", TLS1_VERSION},
+                     {"TLSv1.1", TLS1_1_VERSION},
+                     {"TLSv1.2", TLS1_2_VERSION},
+                     {"TLSv1.3", TLS1_3_VERSION}};
+        lc_strv_t list = {NULL, 0};
         int low = 0, high = 0, rc = 0;
 
         lc_worker_config_list(wc, "ssl.enabled.protocols", &list);
@@ -270,14 +273,15 @@ static int set_protocols(SSL_CTX *ctx, const lc_worker_config_t *wc, lc_err_t *e
 /* Java uses the IANA names; OpenSSL does so for TLS 1.3 only. */
 static int set_ciphers(SSL_CTX *ctx, const lc_worker_config_t *wc, lc_err_t *err)
 {
-        lc_strv_t list = { NULL, 0 };
+        lc_strv_t list = {NULL, 0};
         lc_buf_t v13 = LC_BUF_INIT, v12 = LC_BUF_INIT;
         int rc = 0;
 
         lc_worker_config_list(wc, "ssl.cipher.suites", &list);
         for (size_t i = 0; i < list.n && rc == 0; i++) {
                 const char *name = list.v[i];
-                bool is13 = !strncmp(name, "TLS_AES_", 8) || !strncmp(name, "TLS_CHACHA20_POLY1305_SHA256", 28);
+                bool is13 =
+                        !strncmp(name, "TLS_AES_", 8) || !strncmp(name, "TLS_CHACHA20_POLY1305_SHA256", 28);
                 lc_buf_t *b = is13 ? &v13 : &v12;
                 const char *ours = is13 ? name : OPENSSL_cipher_name(name);
 
@@ -306,8 +310,8 @@ void *lc_tls_context(const lc_worker_config_t *wc, lc_err_t *err)
         }
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
         SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-        if (set_protocols(ctx, wc, err) < 0 || set_ciphers(ctx, wc, err) < 0 || load_trust(ctx, wc, err) < 0 ||
-            load_own(ctx, wc, err) < 0) {
+        if (set_protocols(ctx, wc, err) < 0 || set_ciphers(ctx, wc, err) < 0 ||
+            load_trust(ctx, wc, err) < 0 || load_own(ctx, wc, err) < 0) {
                 SSL_CTX_free(ctx);
                 return NULL;
         }

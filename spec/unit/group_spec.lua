@@ -1,0 +1,354 @@
+-- Membership against a coordinator of our own (every error, every rule of the herder) and, once, librdkafka's
+-- mock cluster. The real broker's turn is spec/kafka/group_spec.lua.
+local core = require "spec.support.core"
+local C, ffi = core.load { "base/err.h", "base/buf.h", "base/log.h", "base/clock.h", "kafka/group.h",
+  "kafka/wire/connect_protocol.h" }
+local fake = require "spec.support.fake_coordinator"
+local probe = require "spec.support.group_probe"
+local proc = require "spec.support.proc"
+local work = require "spec.support.work"
+
+describe("work", function()
+  it("is a sorted set", function()
+    local w = ffi.gc(work.fill(ffi.new "lc_work_t", { "b-10", "b-9", "a", "b", "b-10", "a-0" }), C.lc_work_free)
+    assert.same({ "a", "a-0", "b", "b-9", "b-10" }, work.list(w))
+    assert.is_true(C.lc_work_has(w, "b", 9))
+    assert.is_false(C.lc_work_has(w, "b", 1))
+    C.lc_work_remove(w, "b", 9)
+    C.lc_work_remove(w, "b", 9)
+    for i = 20, 40 do C.lc_work_add(w, "b", i) end
+    assert.equal(25, tonumber(w.n))
+    C.lc_work_copy(w, w)
+    assert.equal(25, tonumber(w.n))
+  end)
+end)
+
+describe("group member", function()
+  local broker
+
+  setup(function() C.lc_log_set_level("GROUP", os.getenv "LC_SPEC_LOG" or "off") end)
+  teardown(function() C.lc_log_set_level("GROUP", "info") end)
+  before_each(function() broker = fake.new() end)
+  after_each(function()
+    probe.stop_all()
+    broker:close()
+  end)
+
+  local function member(t)
+    t = t or {}
+    t.bootstrap, t.group = t.bootstrap or broker.bootstrap, "g"
+    local config = { ["retry.backoff.ms"] = 20, ["session.timeout.ms"] = 600, ["heartbeat.interval.ms"] = 50,
+      ["rebalance.timeout.ms"] = 60000 }
+    for k, v in pairs(t.config or {}) do config[k] = v end
+    t.config = config
+    return probe.member(t)
+  end
+
+  it("joins as leader of one, computes and gets its work; leaves", function()
+    local m = member { start = false }
+    m:configure("a", 2)
+    m:start()
+    assert.equal(2, m:wait("preparing").protocol)
+    local e = m:assignment()
+    assert.equal(2, e.protocol)
+    assert.equal(1, e.generation)
+    assert.is_true(e.assignment.leader)
+    assert.equal("http://h:8083/", e.assignment.leader_url)
+    assert.same({ "a", "a-0", "a-1" }, e.assignment.assigned)
+    assert.equal(1, e.assignment.offset)
+    assert.equal(1, C.lc_group_last_generation(m.group))
+    assert.is_true(m:silent("preparing", 200))
+    assert.is_true(broker:seen(fake.HEARTBEAT) >= 2)
+    assert.is_true(m:stop() < 1000)
+    assert.equal(1, broker:seen(fake.LEAVE))
+  end)
+
+  it("reports what it runs, as Java does", function()
+    local m = member { start = false }
+    m:configure("a", 1)
+    m:start()
+    m:wait "assigned"
+    local meta = assert(work.decode_metadata(broker:metadata()))
+    assert.is_false(meta.has_allocation)
+    assert.equal(1, tonumber(meta.config_offset))
+    m.own = { "a", "a-0" }
+    m.offset = 4
+    m:report()
+    C.lc_group_assignment_done(m.group, 1)
+    m:rejoin()
+    m:wait "assigned"
+    meta = assert(work.decode_metadata(broker:metadata()))
+    assert.equal(4, tonumber(meta.config_offset))
+    assert.same({ "a", "a-0" }, work.list(meta.allocation.assigned))
+    assert.equal("member-1", ffi.string(meta.allocation.leader))
+    assert.equal(1, tonumber(meta.allocation.config_offset))
+  end)
+
+  it("follows another leader", function()
+    local a = work.assignment { leader = "other", leader_url = "http://o/", offset = 7, assigned = { "x-3" },
+      revoked = { "y" }, delay = 9 }
+    broker:lead("other", work.encode_assignment(2, a))
+    local m = member()
+    local e = m:wait "assigned"
+    assert.is_false(e.assignment.leader)
+    assert.same({ "x-3" }, e.assignment.assigned)
+    assert.same({ "y" }, e.assignment.revoked)
+    assert.equal(9, e.assignment.delay)
+    assert.equal("http://o/", e.assignment.leader_url)
+  end)
+
+  it("does not act on an assignment it cannot read, but joins again", function()
+    broker:lead("other", "\0\2\0\0\0\3x")
+    local m = member()
+    assert.is_true(m:silent("assigned", 300))
+    assert.is_true(broker:seen(fake.JOIN) > 3)
+    local a = work.assignment { leader = "other", leader_url = "u" }
+    broker:lead("other", work.encode_assignment(2, a))
+    m:wait "assigned"
+  end)
+
+  it("does not join again before the herder is done", function()
+    local m = member()
+    local e = m:wait "assigned"
+    m:rejoin()
+    assert.is_true(m:silent("preparing", 300))
+    local beats = broker:seen(fake.HEARTBEAT)
+    assert.is_true(beats >= 2, "heartbeats go on")
+    m:apply(e)
+    m:assignment()
+  end)
+
+  it("joins all the same when the herder is not done within the rebalance timeout", function()
+    local m = member { config = { ["rebalance.timeout.ms"] = 500 } }
+    m:wait "assigned"
+    m:rejoin()
+    assert.equal(2, m:wait("assigned", 3000).generation)
+  end)
+
+  it("joins again by itself after an assignment with an error", function()
+    local m = member { start = false }
+    m.offset = 9 -- reports more than the leader (itself) has read
+    m:report()
+    m:start()
+    local e = m:wait "assigned"
+    assert.equal(1, e.assignment.error)
+    assert.equal(9, e.assignment.offset)
+    assert.same({}, e.assignment.assigned)
+    m:apply(e)
+    m:configure("a", 0)
+    repeat
+      e = m:assignment()
+    until e.assignment.error == 0
+    assert.same({ "a" }, e.assignment.assigned)
+  end)
+
+  for name, code in pairs { REBALANCE_IN_PROGRESS = 27, UNKNOWN_MEMBER_ID = 25, ILLEGAL_GENERATION = 22 } do
+    it("joins again when a heartbeat says " .. name, function()
+      local m = member()
+      local first = m:assignment()
+      broker:errors(fake.HEARTBEAT, code)
+      local second = m:assignment()
+      assert.equal(2, second.generation)
+      assert.equal(code == 25, first.assignment.member_id ~= second.assignment.member_id)
+    end)
+  end
+
+  it("finds the coordinator again when it moved, and stays a member", function()
+    local m = member()
+    m:assignment()
+    broker:errors(fake.HEARTBEAT, 16, 15)
+    broker:errors(fake.FIND, 15, 15)
+    assert.is_true(m:silent("preparing", 600))
+    assert.is_true(broker:seen(fake.FIND) >= 5)
+    m:rejoin()
+    assert.equal(2, m:assignment().generation)
+  end)
+
+  it("goes on as a member when the connection breaks", function()
+    local m = member()
+    m:assignment()
+    broker:set { hang_up = fake.HEARTBEAT }
+    proc.wait_for("a heartbeat", function() return broker:seen(fake.HEARTBEAT) >= 2 end, 5)
+    broker:set {}
+    assert.is_true(m:silent("preparing", 300))
+  end)
+
+  it("tries again while the coordinator loads or is not there", function()
+    broker:errors(fake.FIND, 15, 15, 15)
+    broker:errors(fake.JOIN, 14, 16, 15, 25, 27, -1)
+    broker:errors(fake.SYNC, 27, 25, 22, 14)
+    local m = member()
+    m:assignment(10000)
+  end)
+
+  it("does not spin while it tries again", function()
+    for _ = 1, 30 do broker:errors(fake.JOIN, 16) end
+    local m = member()
+    assert.is_true(m:silent("assigned", 300))
+    assert.is_true(broker:seen(fake.JOIN) < 30)
+  end)
+
+  for text, code in pairs {
+    ["Not authorized to access group: g"] = 30, ["InconsistentGroupProtocolException"] = 23,
+    ["The session timeout is not within the range"] = 26, ["The group has reached its maximum size"] = 81,
+  } do
+    it("gives up with Java's text: " .. text, function()
+      broker:errors(fake.JOIN, code)
+      local m = member()
+      assert.truthy(m:wait("error").text:find(text, 1, true))
+      assert.is_nil(m:next(200))
+      assert.is_true(m:stop() < 1000)
+    end)
+  end
+
+  it("gives up when it may not look the group up", function()
+    broker:errors(fake.FIND, 30)
+    assert.equal("Not authorized to access group: g", member():wait("error").text)
+  end)
+
+  it("leaves a broker that speaks only the old LeaveGroup, too", function()
+    broker:set { leave_max = 1 }
+    local m = member()
+    m:assignment()
+    m:stop()
+    assert.equal(1, broker:seen(fake.LEAVE))
+  end)
+
+  it("says once that the coordinator is lost, waits until all has stopped, and comes back", function()
+    local m = member { config = { ["heartbeat.interval.ms"] = 300 } }
+    m:configure("a", 1)
+    local e = m:wait "assigned"
+    m.own = { "a", "a-0" }
+    m:report()
+    C.lc_group_assignment_done(m.group, e.generation)
+    local port, t = broker.port, proc.now()
+    broker:close()
+    m:wait("lost", 3000)
+    assert.is_true(proc.now() - t > 0.25)
+    assert.is_true(m:silent("lost", 600))
+    broker = fake.new(port)
+    assert.is_true(m:silent("assigned", 500), "joined although work was running")
+    m.own = {}
+    m:report()
+    m:assignment()
+    assert.is_false(assert(work.decode_metadata(broker:metadata())).has_allocation)
+  end)
+
+  it("is not fooled by silence: a stopped broker is lost after session and heartbeat interval", function()
+    local m = member { config = { ["session.timeout.ms"] = 400, ["heartbeat.interval.ms"] = 200 } }
+    m:assignment()
+    local t = proc.now()
+    broker:set { silent = fake.HEARTBEAT }
+    proc.wait_for("a search for the coordinator", function()
+      C.lc_group_tick(m.group)
+      return broker:seen(fake.FIND) >= 2
+    end, 5)
+    assert.is_true(proc.now() - t > 0.2)
+    broker:set { silent = 18 } -- ApiVersions: nothing at all
+    m:wait("lost", 5000)
+    assert.is_true(proc.now() - t < 3)
+    assert.is_true(m:stop() < 2500)
+  end)
+
+  it("keeps looking for a broker that is not there yet, and stops at once", function()
+    local m = member { bootstrap = "127.0.0.1:" .. proc.free_port() }
+    assert.is_true(m:silent("error", 300))
+    assert.is_true(m:stop() < 300)
+    m = member { bootstrap = "no-such-host.invalid:1" }
+    assert.is_true(m:silent("error", 200))
+    assert.is_true(m:stop() < 300)
+  end)
+
+  it("goes through all bootstrap servers", function()
+    member { bootstrap = ("127.0.0.1:%d,[::1]:%d,%s"):format(proc.free_port(), proc.free_port(), broker.bootstrap) }
+      :assignment()
+  end)
+
+  it("stops at once whatever it waits for", function()
+    for _, api in ipairs { 18, fake.FIND, fake.JOIN, fake.SYNC, fake.HEARTBEAT } do
+      broker:set { silent = api }
+      local m = member()
+      proc.wait_for("request " .. api, function() return broker:seen(api) > 0 end, 5)
+      assert.is_true(m:stop() < 1500, "request " .. api)
+      broker:close()
+      broker = fake.new()
+    end
+  end)
+
+  it("survives garbage", function()
+    for _, n in ipairs { 1, 4, 5, 9, 60 } do
+      broker:set { garbage = n }
+      local m = member()
+      assert.is_true(m:silent("error", 60))
+      m:stop()
+    end
+    broker:set {}
+    member():assignment()
+  end)
+
+  it("leaves for a while when asked to", function()
+    local m = member()
+    m:assignment()
+    m:leave(500)
+    assert.is_true(m:silent("preparing", 350))
+    assert.equal(1, broker:seen(fake.LEAVE))
+    assert.equal("member-2", m:assignment().assignment.member_id)
+  end)
+
+  it("leaves when the herder is silent for rebalance.timeout.ms, returns with it", function()
+    local m = member { config = { ["rebalance.timeout.ms"] = 300 } }
+    m:assignment()
+    proc.wait_for("LeaveGroup", function() return broker:seen(fake.LEAVE) == 1 end, 3)
+    assert.is_nil(m:next(300))
+    m:tick()
+    assert.equal("member-2", m:assignment().assignment.member_id)
+  end)
+
+  it("eager: stops all work before it joins", function()
+    local m = member { config = { ["connect.protocol"] = "EAGER" } }
+    m:configure("a", 1)
+    local e = m:assignment()
+    if #m.own == 0 then -- it joined before the connector was there
+      m:rejoin()
+      e = m:assignment()
+    end
+    assert.equal(0, e.protocol)
+    assert.same({ "a", "a-0" }, e.assignment.assigned)
+    m:rejoin()
+    assert.equal(0, m:wait("preparing").protocol)
+    assert.is_true(m:silent("assigned", 300))
+    m.own = {}
+    m:report()
+    assert.same({ "a", "a-0" }, m:assignment().assignment.assigned)
+  end)
+
+  it("offers only what connect.protocol allows", function()
+    local m = member { config = { ["connect.protocol"] = "compatible" } }
+    assert.equal(1, m:assignment().protocol)
+  end)
+
+  it("refuses settings it cannot serve, by name", function()
+    local function refused(config)
+      local m, msg = member { config = config, start = false }
+      assert.is_nil(m)
+      return msg
+    end
+    assert.truthy(refused { ["security.protocol"] = "SASL_PLAINTEXT" }:find("sasl.mechanism", 1, true))
+    assert.truthy(refused { ["security.protocol"] = "SASL_PLAINTEXT", ["sasl.mechanism"] = "PLAIN" }
+      :find("sasl.jaas.config", 1, true))
+    assert.truthy(refused { ["security.protocol"] = "SSL", ["ssl.truststore.location"] = "/no/such/ca.pem" }
+      :find("/no/such/ca.pem", 1, true))
+    local jks = proc.tmpdir "jks" .. "/t.jks"
+    proc.write(jks, "\254\237\254\237\0\0\0\2")
+    assert.truthy(refused { ["security.protocol"] = "SSL", ["ssl.truststore.location"] = jks }:find("JKS", 1, true))
+  end)
+
+  it("works with librdkafka's mock cluster", function()
+    local cluster = require("spec.support.mock_cluster").new()
+    local m = member { bootstrap = cluster:bootstrap(), config = { ["session.timeout.ms"] = 6000 } }
+    m:configure("a", 1)
+    assert.is_true(m:assignment().assignment.leader) -- after the mock's 3 s
+    assert.is_true(m:stop() < 2000)
+    cluster:close()
+  end)
+end)
