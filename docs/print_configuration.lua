@@ -3,7 +3,8 @@
 -- spec/unit/configuration_page_spec.lua fails when the page and the tables differ.
 package.path = "./?.lua;" .. package.path
 local core = require "spec.support.core"
-local C, ffi = core.load { "base/err.h", "config/worker_config.h", "config/connector_config.h", "config/client_table.h" }
+local C, ffi = core.load { "base/err.h", "config/worker_config.h", "config/connector_config.h",
+  "config/client_table.h" }
 
 local types = { [0] = "boolean", "string", "int", "short", "long", "double", "list", "class", "password" }
 local importances = { [0] = "high", "medium", "low" }
@@ -40,9 +41,9 @@ add "## Worker file"
 add ""
 add [[
 A worker file has Java's .properties syntax (`key=value`, `key: value`, `\` continues a line, `\uXXXX`, `#` and `!`
-comments). Keys, defaults and checks are those of Kafka Connect 4.3; a file written for it is used unchanged. Unknown keys
-are warned about. Values may hold variables, `${provider:path:key}`, of the config providers named in the same file:
-FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider.
+comments). Keys, defaults and checks are those of Kafka Connect 4.3; a file written for it is used unchanged.
+Unknown keys are warned about. Values may hold variables, `${provider:path:key}`, of the config providers named in
+the same file: FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvider.
 ]]
 local standalone = C.lc_worker_config_rows(1, n)
 local standalone_n = n[0]
@@ -88,17 +89,18 @@ add "### Sinks"
 add ""
 rows_table(sink, shared, n[0] - 1)
 add [[
-`topics.regex` is a Java expression and is matched with POSIX extended expressions. Classes, groups, counts and `\Q..\E`
-mean the same in both; look-around, back references, possessive counts, inline flags, `\p{..}`, `\b` and set operations
-are refused at validation.
+`topics.regex` is a Java expression and is matched with POSIX extended expressions. Classes, groups, counts and
+`\Q..\E` mean the same in both; look-around, back references, possessive counts, inline flags, `\p{..}`, `\b` and
+set operations are refused at validation.
 ]]
 add "## Client settings"
 add ""
 add [[
-Settings of Kafka's Java clients, given to librdkafka. They come, later ones winning, from Kafka Connect's defaults, the
-worker's `producer.` `consumer.` `admin.` keys (internal clients: the plain keys) and the connector's `producer.override.`
-`consumer.override.` `admin.override.` keys. P, C and A: producer, consumer, admin client. "ours": luaconnect does it
-itself. "none": there is no counterpart, a warning says so once. Numbers outside of librdkafka's range are cut to it.
+Settings of Kafka's Java clients, given to librdkafka. They come, later ones winning, from Kafka Connect's defaults,
+the worker's `producer.` `consumer.` `admin.` keys (internal clients: the plain keys) and the connector's
+`producer.override.` `consumer.override.` `admin.override.` keys. P, C and A: producer, consumer, admin client.
+"ours": luaconnect does it itself. "none": there is no counterpart, a warning says so once. Numbers outside of
+librdkafka's range are cut to it.
 ]]
 add "| Java | clients | librdkafka | range | remark |"
 add "|---|---|---|---|---|"
@@ -118,11 +120,11 @@ end
 add ""
 add [[
 Not set by Java names: `partitioner=murmur2_random`, `socket.nagle.disable=true`, `socket.keepalive.enable=true`,
-`queue.buffering.max.messages=100000`, `queued.max.messages.kbytes=4096`. Defaults that differ from Java's: `batch.size`
-1000000, `buffer.memory` 16 MB. Two more Java defaults are kept where librdkafka has others: `isolation.level`
-read_uncommitted, `check.crcs` true.
+`queue.buffering.max.messages=100000`, `queued.max.messages.kbytes=4096`. Defaults that differ from Java's:
+`batch.size` 1000000, `buffer.memory` 16 MB. Two more Java defaults are kept where librdkafka has others:
+`isolation.level` read_uncommitted, `check.crcs` true.
 
-TLS: PEM texts (`ssl.keystore.key`, `ssl.keystore.certificate.chain`, `ssl.truststore.certificates`), PEM files and PKCS12
-files. A JKS file can only be read by Java: convert it with keytool, the error text says how. SASL: PLAIN, SCRAM-SHA-256,
-SCRAM-SHA-512 (librdkafka 2.6.1 or newer), GSSAPI, OAUTHBEARER with a token endpoint.]]
+TLS: PEM texts (`ssl.keystore.key`, `ssl.keystore.certificate.chain`, `ssl.truststore.certificates`), PEM files and
+PKCS12 files. A JKS file can only be read by Java: convert it with keytool, the error text says how. SASL: PLAIN,
+SCRAM-SHA-256, SCRAM-SHA-512 (librdkafka 2.6.1 or newer), GSSAPI, OAUTHBEARER with a token endpoint.]]
 io.write(table.concat(out, "\n"), "\n")

@@ -9,7 +9,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#define ALL3(x) { x, x, x }
+#define ALL3(x)                                                                                              \
+        {                                                                                                    \
+                x, x, x                                                                                      \
+        }
 
 /* clang-format off */
 static const lc_client_setting_t table[] = {
@@ -424,17 +427,15 @@ static void make(void)
                         r->name = table[i].name;
                         r->type = table[i].type;
                         r->def = table[i].def[f];
-                        r->required = (f != LC_FAMILY_ADMIN && !strcmp(r->name, "bootstrap.servers"))
-                                      || strstr(r->name, "serializer");
+                        r->required = (f != LC_FAMILY_ADMIN && !strcmp(r->name, "bootstrap.servers")) ||
+                                      strstr(r->name, "serializer");
                         r->importance = table[i].importance;
                         if (f == LC_FAMILY_ADMIN && !strcmp(r->name, "retries"))
                                 r->importance = LC_LOW;
                         if (f == LC_FAMILY_CONSUMER && !strcmp(r->name, "client.id"))
                                 r->importance = LC_LOW;
                         r->order = -1;
-                        r->doc = table[i].note  ? table[i].note
-                                 : table[i].rd  ? table[i].rd
-                                                : "";
+                        r->doc = table[i].note ? table[i].note : table[i].rd ? table[i].rd : "";
                 }
         }
 }
@@ -471,7 +472,7 @@ const lc_config_row_t *lc_client_row(lc_client_family_t family, const char *java
 
 const char *lc_client_map_name(lc_client_map_t map)
 {
-        static const char *const names[] = { "same",  "lower case", "KiB",  "assignor names", "offset reset",
-                                             "TLS",   "SASL",       "ours", "fixed",          "none" };
+        static const char *const names[] = {"same", "lower case", "KiB",  "assignor names", "offset reset",
+                                            "TLS",  "SASL",       "ours", "fixed",          "none"};
         return names[map];
 }

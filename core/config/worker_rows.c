@@ -11,20 +11,18 @@
 #include <pthread.h>
 #include <string.h>
 
-static const char *const client_dns_lookup_values[] = { "use_all_dns_ips",
-                                                        "resolve_canonical_bootstrap_servers_only", NULL };
-static const char *const plugin_discovery_values[] = {
-        "ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN", "HYBRID_FAIL", NULL
-};
-static const char *const metrics_recording_level_values[] = { "INFO", "DEBUG", NULL };
-static const char *const ssl_client_auth_values[] = { "required", "requested", "none", NULL };
-static const char *const exactly_once_source_support_values[] = { "DISABLED", "ENABLED", "PREPARING", NULL };
-static const char *const security_protocol_values[] = {
-        "SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT", NULL
-};
-static const char *const sasl_oauthbearer_assertion_algorithm_values[] = { "ES256", "RS256", NULL };
-static const char *const metadata_recovery_strategy_values[] = { "REBOOTSTRAP", "NONE", NULL };
-static const char *const log_level_values[] = { "off", "error", "warn", "info", "debug", "trace", NULL };
+static const char *const client_dns_lookup_values[] = {"use_all_dns_ips",
+                                                       "resolve_canonical_bootstrap_servers_only", NULL};
+static const char *const plugin_discovery_values[] = {"ONLY_SCAN", "SERVICE_LOAD", "HYBRID_WARN",
+                                                      "HYBRID_FAIL", NULL};
+static const char *const metrics_recording_level_values[] = {"INFO", "DEBUG", NULL};
+static const char *const ssl_client_auth_values[] = {"required", "requested", "none", NULL};
+static const char *const exactly_once_source_support_values[] = {"DISABLED", "ENABLED", "PREPARING", NULL};
+static const char *const security_protocol_values[] = {"SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT",
+                                                       NULL};
+static const char *const sasl_oauthbearer_assertion_algorithm_values[] = {"ES256", "RS256", NULL};
+static const char *const metadata_recovery_strategy_values[] = {"REBOOTSTRAP", "NONE", NULL};
+static const char *const log_level_values[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
 
 /* clang-format off */
 static const lc_config_row_t common[] = {

@@ -49,14 +49,16 @@ local function answer(infos)
       local default = v.def ~= nil and v.def or row.def
       def = {
         name = name, type = types[tonumber(row.type)], required = row.required,
-        default_value = row.required and golden.null or str(default), importance = importances[tonumber(row.importance)],
+        default_value = row.required and golden.null or str(default),
+          importance = importances[tonumber(row.importance)],
         group = str(group), order_in_group = order, width = widths[tonumber(row.width)], display_name = str(display),
         dependents = {},
       }
     end
     configs[#configs + 1] = {
       definition = def,
-      value = { name = name, value = undir(str(v.value)), recommended_values = strv(v.recommended), errors = strv(v.errors),
+      value = { name = name, value = undir(str(v.value)), recommended_values = strv(v.recommended),
+        errors = strv(v.errors),
         visible = v.visible },
     }
   end

@@ -1,7 +1,7 @@
 -- spec/support/plugins.lua: a set of plugins made of plain tables, for specs of the config room. The
 -- standard one below has the definitions of Kafka Connect 4.3.1's own plugins that the recordings use.
 local core = require "spec.support.core"
-local C, ffi = core.load { "base/err.h", "config/plugin.h" }
+local _, ffi = core.load { "base/err.h", "config/plugin.h" }
 
 local _M = {}
 
@@ -84,7 +84,8 @@ function _M.standard()
     class = prefix .. class
     list[#list + 1] = { type = kind, class = class, rows = rows, aliases = alias(class, suffix) }
   end
-  add("sink", "file.FileStreamSinkConnector", { { name = "file", type = "string", importance = "high" } }, "Connector")
+  add("sink", "file.FileStreamSinkConnector", { { name = "file", type = "string", importance = "high" } },
+    "Connector")
   add("source", "file.FileStreamSourceConnector", {
     { name = "file", type = "string", importance = "high" },
     { name = "topic", type = "string", required = true, importance = "high", check = "non_empty" },
@@ -101,7 +102,8 @@ function _M.standard()
     { name = "schema.content", type = "string", importance = "high", group = "Schemas", order = 2, width = "medium",
       display = "Schema Content" },
     { name = "decimal.format", type = "string", default = "BASE64", importance = "low", group = "Serialization",
-      order = 0, width = "medium", display = "Decimal Format", check = "one_of_ci", one_of = { "NUMERIC", "BASE64" } },
+      order = 0, width = "medium", display = "Decimal Format", check = "one_of_ci", one_of = { "NUMERIC",
+        "BASE64" } },
     { name = "replace.null.with.default", type = "boolean", default = "true", importance = "low",
       group = "Serialization", order = 1, width = "medium", display = "Replace null with default" },
   }
@@ -134,10 +136,12 @@ function _M.standard()
     "TimestampConverter" } do
     smt(n, {})
   end
-  for _, n in ipairs { "DropHeaders", "InsertHeader", "TimestampRouter", "ValueToKey", "Filter" } do smt(n, {}, true) end
+  for _, n in ipairs { "DropHeaders", "InsertHeader", "TimestampRouter", "ValueToKey", "Filter" } do smt(n, {},
+    true) end
   smt("RegexRouter", { { name = "regex", type = "string", required = true, importance = "high" },
     { name = "replacement", type = "string", required = true, importance = "high" } }, true)
-  add("predicate", "transforms.predicates.TopicNameMatches", { { name = "pattern", type = "string", required = true } },
+  add("predicate", "transforms.predicates.TopicNameMatches", { { name = "pattern", type = "string",
+    required = true } },
     "Predicate")
   add("predicate", "transforms.predicates.RecordIsTombstone", {}, "Predicate")
   add("predicate", "transforms.predicates.HasHeaderKey", { { name = "name", type = "string", required = true } },

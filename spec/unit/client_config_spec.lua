@@ -4,7 +4,8 @@ local core = require "spec.support.core"
 local C, ffi = core.load { "base/err.h", "base/log.h", "config/client_config.h", "config/client_table.h",
   "config/client_security.h" }
 
-ffi.cdef [[
+-- one by one: other specs of the same run declare some of them
+for line in ([[
 typedef struct rd_kafka_conf_s rd_kafka_conf_t;
 rd_kafka_conf_t *rd_kafka_conf_new(void);
 void rd_kafka_conf_destroy(rd_kafka_conf_t *);
@@ -12,10 +13,10 @@ int rd_kafka_conf_set(rd_kafka_conf_t *, const char *, const char *, char *, siz
 typedef struct rd_kafka_s rd_kafka_t;
 rd_kafka_t *rd_kafka_new(int type, rd_kafka_conf_t *conf, char *errstr, size_t size);
 void rd_kafka_destroy(rd_kafka_t *);
-]]
+]]):gmatch "[^\n]+" do pcall(ffi.cdef, line) end
 local rd = ffi.load "rdkafka.so.1"
 
-local P, K, A, IP, IK, IA = 0, 1, 2, 3, 4, 5
+local P, K, A, IP, IK = 0, 1, 2, 3, 4 -- and 5: internal admin
 
 local function worker(t)
   local json = "org.apache.kafka.connect.json.JsonConverter"
@@ -75,7 +76,8 @@ describe("client settings", function()
   end)
 
   it("take the worker's prefixed keys, then the connector's", function()
-    local t = { ["producer.linger.ms"] = "20", ["producer.acks"] = "1", ["linger.ms"] = "99", ["consumer.fetch.min.bytes"] = "7",
+    local t = { ["producer.linger.ms"] = "20", ["producer.acks"] = "1", ["linger.ms"] = "99",
+      ["consumer.fetch.min.bytes"] = "7",
       ["producer.bootstrap.servers"] = "other:1", ["producer.client.id"] = "mine" }
     local p = config(P, t, { ["producer.override.acks"] = "0" })
     assert.same({ "20", "0", "other:1", "mine" }, { p["linger.ms"], p.acks, p["bootstrap.servers"], p["client.id"] })
@@ -84,15 +86,18 @@ describe("client settings", function()
     assert.same({ "99", "all" }, { p["linger.ms"], p.acks })
     p = config(A, { ["request.timeout.ms"] = "5000", ["admin.client.rack"] = "x" })
     assert.equal("5000", p["socket.timeout.ms"])
-    assert.equal("9000", config(A, { ["request.timeout.ms"] = "5000", ["admin.request.timeout.ms"] = "9000" })["socket.timeout.ms"])
+    assert.equal("9000", config(A, { ["request.timeout.ms"] = "5000",
+      ["admin.request.timeout.ms"] = "9000" })["socket.timeout.ms"])
     p = config(IK, { ["session.timeout.ms"] = "20000", ["client.id"] = "x" }) -- those are the group's
     assert.same({ nil, "id-1" }, { p["session.timeout.ms"], p["client.id"] })
   end)
 
   it("are translated", function()
     local p = config(P, { ["producer.delivery.timeout.ms"] = "1000", ["producer.max.request.size"] = "100000000",
-      ["producer.buffer.memory"] = "1000001", ["producer.batch.size"] = "16384", ["producer.request.timeout.ms"] = "700",
-      ["producer.metadata.max.age.ms"] = "60000", ["producer.send.buffer.bytes"] = "-1", ["producer.compression.type"] = "lz4" })
+      ["producer.buffer.memory"] = "1000001", ["producer.batch.size"] = "16384",
+        ["producer.request.timeout.ms"] = "700",
+      ["producer.metadata.max.age.ms"] = "60000", ["producer.send.buffer.bytes"] = "-1",
+        ["producer.compression.type"] = "lz4" })
     assert.same({ "1000", "100000000", "131072", "700", "700", "60000", "180000", "0", "lz4" },
       { p["message.timeout.ms"], p["message.max.bytes"], p["batch.size"], p["request.timeout.ms"],
         p["socket.timeout.ms"], p["topic.metadata.refresh.interval.ms"], p["metadata.max.age.ms"],
@@ -110,7 +115,8 @@ describe("client settings", function()
   end)
 
   it("become transactional", function()
-    local p = config(P, {}, { ["producer.override.transactional.id"] = "t", ["producer.override.transaction.timeout.ms"] = "9000",
+    local p = config(P, {}, { ["producer.override.transactional.id"] = "t",
+      ["producer.override.transaction.timeout.ms"] = "9000",
       ["producer.override.max.in.flight.requests.per.connection"] = "50" })
     assert.same({ "true", "9000", "5", "all" }, { p["enable.idempotence"], p["message.timeout.ms"],
       p["max.in.flight.requests.per.connection"], p.acks })
@@ -120,7 +126,8 @@ describe("client settings", function()
   it("refuse values of the wrong type", function()
     assert.same({ nil, "Invalid value abc for configuration linger.ms: Not a number of type LONG" },
       { config(P, { ["producer.linger.ms"] = "abc" }) })
-    assert.truthy(select(2, config(K, { ["consumer.auto.offset.reset"] = "by_duration:PT1H" })):find "auto.offset.reset")
+    assert.truthy(select(2, config(K,
+      { ["consumer.auto.offset.reset"] = "by_duration:PT1H" })):find "auto.offset.reset")
   end)
 
   it("know the values in force by their Java names", function()
@@ -180,7 +187,8 @@ describe("security settings", function()
     assert.same({ [""] = "a.b.PlainLoginModule", username = "ada", password = 'p=;"x' },
       jaas [[ a.b.PlainLoginModule required username="ada" password="p=;\"x" ; ]])
     assert.same({ [""] = "M", a = "1" }, jaas "M required\n a=1;")
-    for _, bad in ipairs { "", "M", "M required", "M required a", "M required a=", 'M required a="x', "M required a=b" } do
+    for _, bad in ipairs { "", "M", "M required", "M required a", "M required a=", 'M required a="x',
+      "M required a=b" } do
       assert.is_nil(jaas(bad))
     end
   end)
@@ -192,8 +200,10 @@ describe("security settings", function()
     assert.same({ "sasl_plaintext", "PLAIN", "u", "p" },
       { p["security.protocol"], p["sasl.mechanisms"], p["sasl.username"], p["sasl.password"] })
     accepted(K, p)
-    assert.truthy(select(2, security { ["security.protocol"] = "SASL_SSL", ["sasl.mechanism"] = "PLAIN" }):find "sasl.jaas.config")
-    assert.truthy(select(2, security { ["security.protocol"] = "SASL_SSL", ["sasl.mechanism"] = "X" }):find "not supported")
+    assert.truthy(select(2, security { ["security.protocol"] = "SASL_SSL",
+      ["sasl.mechanism"] = "PLAIN" }):find "sasl.jaas.config")
+    assert.truthy(select(2, security { ["security.protocol"] = "SASL_SSL",
+      ["sasl.mechanism"] = "X" }):find "not supported")
     assert.same({}, security { ["sasl.jaas.config"] = "garbage" }) -- plaintext: nobody logs in
     assert.truthy(select(2, security { ["security.protocol"] = "x" }):find "String must be one of")
   end)
@@ -234,7 +244,8 @@ describe("security settings", function()
     for _, kind in ipairs { "PKCS12", "JKS" } do
       p = assert(security { ["security.protocol"] = "SSL", ["ssl.truststore.type"] = kind,
         ["ssl.truststore.location"] = dir .. "/trust.p12", ["ssl.truststore.password"] = "secret",
-        ["ssl.keystore.type"] = kind, ["ssl.keystore.location"] = dir .. "/key.p12", ["ssl.keystore.password"] = "secret" })
+        ["ssl.keystore.type"] = kind, ["ssl.keystore.location"] = dir .. "/key.p12",
+          ["ssl.keystore.password"] = "secret" })
       assert.truthy(p["ssl.ca.pem"]:find("BEGIN CERTIFICATE", 1, true))
       p["security.protocol"] = "ssl"
       accepted(P, p)
@@ -255,6 +266,7 @@ describe("security settings", function()
     assert.truthy(msg { ["ssl.truststore.location"] = "/no/such" }:find("No such file", 1, true))
     assert.truthy(msg { ["ssl.truststore.type"] = "PKCS12", ["ssl.truststore.location"] = dir .. "/trust.p12",
       ["ssl.truststore.password"] = "wrong" }:find("ssl.truststore.password right?", 1, true))
-    assert.truthy(msg { ["ssl.truststore.type"] = "BKS", ["ssl.truststore.location"] = "x" }:find("not supported", 1, true))
+    assert.truthy(msg { ["ssl.truststore.type"] = "BKS", ["ssl.truststore.location"] = "x" }:find("not supported",
+      1, true))
   end)
 end)

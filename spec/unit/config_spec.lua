@@ -38,9 +38,9 @@ local function parse(t, value)
   local messages = {}
   for i = 0, tonumber(errors.n) - 1 do messages[i + 1] = ffi.string(errors.v[i]) end
   C.lc_strv_free(errors)
-  local value = out[0] ~= nil and ffi.string(out[0]) or false
+  local parsed = out[0] ~= nil and ffi.string(out[0]) or false
   ffi.C.free(out[0])
-  return value, unpack(messages)
+  return parsed, unpack(messages)
 end
 
 describe("definitions", function()
@@ -58,7 +58,8 @@ describe("definitions", function()
 
   it("refuse with Java's words", function()
     for kind, bad in pairs { int = "2147483648", short = "32768", long = "9223372036854775808", double = "x" } do
-      assert.same({ false, ("Invalid value %s for configuration k: Not a number of type %s"):format(bad, kind:upper()) },
+      assert.same({ false, ("Invalid value %s for configuration k: Not a number of type %s"):format(bad,
+        kind:upper()) },
         { parse({ type = kind }, bad) })
     end
     for _, bad in ipairs { "", "1.5", "1e1", " ", "0x10", "1 2", "--1", "+" } do
@@ -148,11 +149,14 @@ describe("topic expressions", function()
       ["["] = "Unclosed character class near index 0\n[\n^", ["("] = "Unclosed group near index 1\n(",
       ["a(b"] = "Unclosed group near index 3\na(b", ["*a"] = "Dangling meta character '*' near index 0\n*a\n^",
       ["a**"] = "Dangling meta character '*' near index 2\na**\n  ^", [")"] = "Unmatched closing ')'\n)",
-      ["a)b"] = "Unmatched closing ')' near index 0\na)b\n^", ["[a"] = "Unclosed character class near index 1\n[a\n ^",
+      ["a)b"] = "Unmatched closing ')' near index 0\na)b\n^",
+        ["[a"] = "Unclosed character class near index 1\n[a\n ^",
       ["[z-a]"] = "Illegal character range near index 3\n[z-a]\n   ^", ["a{"] = "Illegal repetition near index 2\na{",
       ["a{1"] = "Unclosed counted closure near index 3\na{1", ["{"] = "Illegal repetition near index 1\n{",
-      ["a{2,1}"] = "Illegal repetition range near index 5\na{2,1}\n     ^", ["a\\"] = "Unexpected internal error near index 2\na\\",
-      ["a|*"] = "Dangling meta character '*' near index 2\na|*\n  ^", ["[]"] = "Unclosed character class near index 1\n[]\n ^",
+      ["a{2,1}"] = "Illegal repetition range near index 5\na{2,1}\n     ^",
+        ["a\\"] = "Unexpected internal error near index 2\na\\",
+      ["a|*"] = "Dangling meta character '*' near index 2\na|*\n  ^",
+        ["[]"] = "Unclosed character class near index 1\n[]\n ^",
       ["\\y"] = "Illegal/unsupported escape sequence near index 1\n\\y\n ^",
       ["(?<n"] = "named capturing group is missing trailing '>' near index 4\n(?<n",
     }
@@ -249,7 +253,8 @@ describe("config providers", function()
 
   it("read files, folders and the environment", function()
     assert.equal("ada", resolve("${file:" .. dir .. "/p.properties:user}"))
-    assert.equal("-ada/ada-", resolve("-${file:" .. dir .. "/p.properties:user}/${file:" .. dir .. "/p.properties:user}-"))
+    assert.equal("-ada/ada-", resolve("-${file:" .. dir .. "/p.properties:user}/${file:" .. dir ..
+      "/p.properties:user}-"))
     assert.equal("colon", resolve("${file:" .. dir .. "/p.properties:key:x}"))
     assert.equal("ä", resolve("${file:" .. dir .. "/p.properties:uml}"))
     assert.equal("two\nlines\n", resolve("${dir:" .. dir .. ":raw}"))
@@ -258,18 +263,24 @@ describe("config providers", function()
   end)
 
   it("leave what they do not know", function()
-    for _, s in ipairs { "${vault:a:b}", "${file}", "${", "${file:" .. dir .. "/p.properties:nokey}", "${env:NO_SUCH_X}",
-      "${dir:" .. dir .. ":nofile}", "${dir:/no/such:raw}", "${dir:" .. dir .. ":../x}", "${none:a:b}", "${file::user}", "$x{a:b}" } do
+    for _, s in ipairs { "${vault:a:b}", "${file}", "${", "${file:" .. dir .. "/p.properties:nokey}",
+      "${env:NO_SUCH_X}",
+      "${dir:" .. dir .. ":nofile}", "${dir:/no/such:raw}", "${dir:" .. dir .. ":../x}", "${none:a:b}",
+        "${file::user}", "$x{a:b}" } do
       assert.equal(s, resolve(s))
     end
   end)
 
   it("refuse with Java's words", function()
     assert.same({ nil, "Could not read properties from file /no/such" }, { resolve "${file:/no/such:x}" })
-    assert.same({ nil, "Path is not supported for EnvVarConfigProvider, invalid value 'p'" }, { resolve "${env:p:x}" })
-    assert.same({ nil, "Invalid value no.Such for configuration config.providers.file.class: Could not load config " ..
-      "provider class or one of its dependencies" }, { resolve("x", { ["config.providers.file.class"] = "no.Such" }) })
-    assert.same({ nil, "Path rel is not absolute" }, { resolve("x", { ["config.providers.file.param.allowed.paths"] = "rel" }) })
+    assert.same({ nil, "Path is not supported for EnvVarConfigProvider, invalid value 'p'" },
+      { resolve "${env:p:x}" })
+    assert.same({ nil,
+      "Invalid value no.Such for configuration config.providers.file.class: Could not load config " ..
+      "provider class or one of its dependencies" }, { resolve("x",
+        { ["config.providers.file.class"] = "no.Such" }) })
+    assert.same({ nil, "Path rel is not absolute" }, { resolve("x",
+      { ["config.providers.file.param.allowed.paths"] = "rel" }) })
     assert.same({ nil, "Path /no/such does not exist" },
       { resolve("x", { ["config.providers.file.param.allowed.paths"] = "/no/such" }) })
   end)
@@ -277,11 +288,14 @@ describe("config providers", function()
   it("keep to allowed paths and names", function()
     local inside, limit = "${file:" .. dir .. "/p.properties:user}", "config.providers.file.param.allowed.paths"
     assert.equal("ada", resolve(inside, { [limit] = dir }))
-    assert.equal("ada", resolve("${file:" .. dir .. "/../" .. dir:match "[^/]+$" .. "/p.properties:user}", { [limit] = dir }))
+    assert.equal("ada", resolve("${file:" .. dir .. "/../" .. dir:match "[^/]+$" .. "/p.properties:user}",
+      { [limit] = dir }))
     assert.equal(inside, resolve(inside, { [limit] = "/usr" }))
     local out = "${file:" .. dir .. "/../../etc/passwd:root}"
     assert.equal(out, resolve(out, { [limit] = dir }))
-    assert.equal("${env:LC_SPEC_VALUE}", resolve("${env:LC_SPEC_VALUE}", { ["config.providers.env.param.allowlist.pattern"] = "X.*" }))
-    assert.equal("from-env", resolve("${env:LC_SPEC_VALUE}", { ["config.providers.env.param.allowlist.pattern"] = "LC_.*" }))
+    assert.equal("${env:LC_SPEC_VALUE}", resolve("${env:LC_SPEC_VALUE}",
+      { ["config.providers.env.param.allowlist.pattern"] = "X.*" }))
+    assert.equal("from-env", resolve("${env:LC_SPEC_VALUE}",
+      { ["config.providers.env.param.allowlist.pattern"] = "LC_.*" }))
   end)
 end)

@@ -2,7 +2,8 @@
 -- golden/config/validate.jsonl do not show: plugin code in validation, broken plugins, ambiguous aliases.
 local core = require "spec.support.core"
 local plugins = require "spec.support.plugins"
-local C, ffi = core.load { "base/err.h", "base/log.h", "config/worker_config.h", "config/connector_config.h", "config/policy.h" }
+local C, ffi = core.load { "base/err.h", "base/log.h", "config/worker_config.h", "config/connector_config.h",
+  "config/policy.h" }
 jit.off(true, true) -- plugin code below is called back from C
 
 pcall(ffi.cdef, "void free(void *);")
@@ -28,7 +29,8 @@ local function validate(set, config, wc)
   local errors = {}
   for i = 0, tonumber(infos.n) - 1 do
     local v = infos.values[i]
-    for j = 0, tonumber(v.errors.n) - 1 do errors[#errors + 1] = ffi.string(v.name) .. ": " .. ffi.string(v.errors.v[j]) end
+    for j = 0, tonumber(v.errors.n) - 1 do errors[#errors + 1] = ffi.string(v.name) .. ": " ..
+      ffi.string(v.errors.v[j]) end
   end
   return infos, errors
 end
@@ -68,9 +70,11 @@ describe("plugins", function()
     assert.same({ nil, "Failed to find any class that implements Connector and which name matches X, available " ..
       "connectors are: " .. one, 404 }, { find(1, "X") })
     assert.same({ nil, "Class X could not be found.", 404 }, { find(16, "X") })
-    assert.same({ nil, "More than one connector matches alias Both. Please use full package and class name instead. " ..
+    assert.same({ nil,
+      "More than one connector matches alias Both. Please use full package and class name instead. " ..
       "Classes found: a.One, b.Two", 404 }, { find(3, "Both") })
-    assert.same({ nil, "Plugin broken (/p/broken) could not be loaded: init.lua:3: oops", 404 }, { find(3, "broken") })
+    assert.same({ nil, "Plugin broken (/p/broken) could not be loaded: init.lua:3: oops", 404 }, { find(3,
+      "broken") })
   end)
 
   it("have types by name", function()
@@ -84,7 +88,8 @@ describe("connector configs", function()
   teardown(function() C.lc_log_set_level(nil, "info") end)
 
   it("are read by type", function()
-    local p = core.props { ["tasks.max"] = " 3 ", ["errors.tolerance"] = "all", ["errors.log.enable"] = "TRUE", x = "y" }
+    local p = core.props { ["tasks.max"] = " 3 ", ["errors.tolerance"] = "all", ["errors.log.enable"] = "TRUE",
+      x = "y" }
     local function get(key)
       local s = C.lc_connector_config_get(p, key)
       local text = s ~= nil and ffi.string(s) or nil
@@ -153,16 +158,20 @@ describe("connector configs", function()
     local set = plugins.set(plugins.standard())
     local p = "org.apache.kafka.connect.transforms."
     local _, errors = validate(set, source { transforms = "t", ["transforms.t.type"] = p .. "Cast" })
-    assert.same({ "transforms.t.type: This class is abstract and cannot be created. Did you mean " .. p .. "Cast$Key, " ..
+    assert.same({ "transforms.t.type: This class is abstract and cannot be created. Did you mean " .. p ..
+      "Cast$Key, " ..
       p .. "Cast$Value?" }, errors)
-    _, errors = validate(set, source { transforms = "t", ["transforms.t.type"] = "Filter", ["transforms.t.negate"] = "true" })
+    _, errors = validate(set, source { transforms = "t", ["transforms.t.type"] = "Filter",
+      ["transforms.t.negate"] = "true" })
     assert.same({ "transforms.t.type: Config 'transforms.t.negate' was provided but there is no config " ..
       "'transforms.t.predicate' defining a predicate to be negated." }, errors)
-    _, errors = validate(set, source { transforms = "t", ["transforms.t.type"] = "Filter", ["transforms.t.plugin.version"] = "[9,)" })
+    _, errors = validate(set, source { transforms = "t", ["transforms.t.type"] = "Filter",
+      ["transforms.t.plugin.version"] = "[9,)" })
     local text = "Plugin " .. p .. "Filter not found that matches the version range [9,), available versions: [4.3.1]"
     assert.same({ "transforms.t.type: " .. text, "transforms.t.plugin.version: " .. text }, errors)
     _, errors = validate(set, source { transforms = "t", ["transforms.t.type"] = "StringConverter" })
-    assert.same({ "transforms.t.type: Class class org.apache.kafka.connect.storage.StringConverter does not implement " ..
+    assert.same({ "transforms.t.type: Class class org.apache.kafka.connect.storage.StringConverter does not " ..
+      "implement " ..
       "the Transformation interface" }, errors)
   end)
 
@@ -185,9 +194,12 @@ describe("connector configs", function()
       assert.equal(name, ffi.string(C.lc_override_policy_name(value)))
     end
     assert.is_true(C.lc_override_policy_name "Bogus" == nil)
-    local set, wc = plugins.set(plugins.standard()), worker { ["connector.client.config.override.policy"] = "Principal" }
-    local _, errors = validate(set, source { ["producer.override.sasl.mechanism"] = "PLAIN", ["producer.override.acks"] = "1" }, wc)
-    assert.same({ "producer.override.acks: The 'Principal' policy does not allow 'acks' to be overridden in the connector " ..
+    local set, wc = plugins.set(plugins.standard()),
+      worker { ["connector.client.config.override.policy"] = "Principal" }
+    local _, errors = validate(set, source { ["producer.override.sasl.mechanism"] = "PLAIN",
+      ["producer.override.acks"] = "1" }, wc)
+    assert.same({ "producer.override.acks: The 'Principal' policy does not allow 'acks' to be overridden in the " ..
+      "connector " ..
       "configuration." }, errors)
   end)
 
@@ -195,7 +207,8 @@ describe("connector configs", function()
     local infos = validate(plugins.set(plugins.standard()), source { ["tasks.max"] = "0" })
     local text = C.lc_config_infos_rejection(infos)
     assert.equal("Connector configuration is invalid and contains the following 1 error(s):\n" ..
-      "Invalid value 0 for configuration tasks.max: Value must be at least 1\nYou can also find the above list of errors " ..
+      "Invalid value 0 for configuration tasks.max: Value must be at least 1\nYou can also find the " ..
+      "above list of errors " ..
       "at the endpoint `/connector-plugins/{connectorType}/config/validate`", ffi.string(text))
     ffi.C.free(text)
     infos = validate(plugins.set(plugins.standard()), source())

@@ -98,9 +98,11 @@ describe("worker config", function()
   end)
 
   it("checks keys across", function()
-    refused("Unable to create key generator with algorithm HmacSHA256 and key size 39: Key length must be at least 40 " ..
+    refused("Unable to create key generator with algorithm HmacSHA256 and key size 39: Key length must be at " ..
+      "least 40 " ..
       "bits", { ["inter.worker.key.size"] = "39" })
-    refused("Invalid value HmacSHA512 for configuration inter.worker.signature.algorithm: Signature algorithm must be " ..
+    refused("Invalid value HmacSHA512 for configuration inter.worker.signature.algorithm: Signature algorithm " ..
+      "must be " ..
       "present in inter.worker.verification.algorithms list", { ["inter.worker.signature.algorithm"] = "HmacSHA512" })
     assert.truthy(new { ["inter.worker.signature.algorithm"] = "HmacSHA512",
       ["inter.worker.verification.algorithms"] = "HmacSHA256, HmacSHA512" })
@@ -122,7 +124,8 @@ describe("worker config", function()
       assert.equal("Failed to create new KafkaAdminClient", msg)
       assert.truthy(detail:find("Invalid url in bootstrap.servers: ", 1, true))
     end
-    for _, s in ipairs { "h:1", "a:1, b:2", "[::1]:9092", "SSL://h:9" } do assert.truthy(new { ["bootstrap.servers"] = s }) end
+    for _, s in ipairs { "h:1", "a:1, b:2", "[::1]:9092",
+      "SSL://h:9" } do assert.truthy(new { ["bootstrap.servers"] = s }) end
     assert.truthy(select(4, new { ["bootstrap.servers"] = "h:99999" }):find("Invalid port", 1, true))
   end)
 
@@ -131,8 +134,10 @@ describe("worker config", function()
       ["bogus"] = "Invalid format of header config 'bogus'. Expected: '[action] [header name]:[header value]'",
       ["foo a:b"] = "Invalid header config action: 'foo'. Expected one of [set, add, setDate, addDate]",
       ["set a"] = "Invalid format of header name and header value pair 'a'. Expected: '[header name]:[header value]'",
-      ["set a:b:c"] = "Invalid format of header name and header value pair 'a:b:c'. Expected: '[header name]:[header value]'",
-      ["set a:"] = "Invalid format of header name and header value pair 'a:'. Expected: '[header name]:[header value]'",
+      ["set a:b:c"] = "Invalid format of header name and header value pair 'a:b:c'. Expected: '[header " ..
+        "name]:[header value]'",
+      ["set a:"] = "Invalid format of header name and header value pair 'a:'. Expected: '[header name]:[header " ..
+        "value]'",
       ["set :b"] = "Invalid header name ''. The '[header name]' cannot contain whitespace",
       ["set a b:c"] = "Invalid header name 'a b'. The '[header name]' cannot contain whitespace",
     }
@@ -154,7 +159,8 @@ describe("worker config", function()
 
   it("warns about unknown keys, once each, and says what is ignored", function()
     local text = logged(function()
-      new { ["no.such.key"] = "x", ["producer.foo"] = "1", ["key.converter.x"] = "1", ["offset.storage.segment.bytes"] = "1",
+      new { ["no.such.key"] = "x", ["producer.foo"] = "1", ["key.converter.x"] = "1",
+        ["offset.storage.segment.bytes"] = "1",
         ["max.request.size"] = "5", ["config.storage.cleanup.policy"] = "delete", ["config.storage.partitions"] = "2",
         ["internal.key.converter"] = "x", ["rest.extension.classes"] = "a,b,a" }
     end)
@@ -162,8 +168,10 @@ describe("worker config", function()
     assert.equal(1, n)
     _, n = text:gsub("Unknown key", "")
     assert.equal(1, n)
-    assert.truthy(text:find("Ignoring 'config.storage.cleanup.policy=delete' setting, since compaction is always used", 1, true))
-    assert.truthy(text:find("Ignoring 'config.storage.partitions=2' setting, since config topic partitions is always 1", 1, true))
+    assert.truthy(text:find("Ignoring 'config.storage.cleanup.policy=delete' setting, since compaction is " ..
+      "always used", 1, true))
+    assert.truthy(text:find("Ignoring 'config.storage.partitions=2' setting, since config topic partitions is " ..
+      "always 1", 1, true))
     assert.truthy(text:find("internal.key.converter has no effect", 1, true))
     assert.truthy(text:find('Configuration key "rest.extension.classes" contains duplicate values', 1, true))
   end)
@@ -212,7 +220,8 @@ describe("listeners", function()
     assert.same({ "127.0.0.1", 0 }, { listener "http://127.0.0.1:0" })
     assert.same({ "::1", 8083 }, { listener "HTTP://[::1]:8083" })
     assert.same({ "h", 1 }, { listener "https://x:9,http://h:1" })
-    assert.same({ nil, "Listener doesn't have the right format (protocol://hostname:port)." }, { listener "http://h" })
+    assert.same({ nil, "Listener doesn't have the right format (protocol://hostname:port)." },
+      { listener "http://h" })
     assert.same({ nil, 'Listener protocol must be either "http" or "https".' }, { listener "ftp://h:1" })
     assert.truthy(select(2, listener "https://h:1"):find("HTTPS is not supported", 1, true))
     assert.truthy(select(2, listener "http://h:70000"):find("70000", 1, true))
@@ -222,7 +231,8 @@ describe("listeners", function()
     assert.same({ "http://h:8083/", "h:8083" }, { advertised { listeners = "http://h:8083" } })
     assert.same({ "http://h:4711/", "h:4711" }, { advertised({ listeners = "http://h:0" }, 4711) })
     assert.same({ "http://[::1]:1/", "[::1]:1" }, { advertised { listeners = "http://[::1]:1" } })
-    assert.same({ "http://n:9/", "n:9" }, { advertised { listeners = "http://h:1", ["rest.advertised.host.name"] = "n",
+    assert.same({ "http://n:9/", "n:9" }, { advertised { listeners = "http://h:1",
+      ["rest.advertised.host.name"] = "n",
       ["rest.advertised.port"] = "9" } })
     assert.same({ "https://s:2/", "s:2" }, { advertised { listeners = "http://h:1,https://s:2",
       ["rest.advertised.listener"] = "HTTPS" } })
