@@ -155,7 +155,7 @@ static void reset_topics(lc_distributed_t *d, const lc_work_t *work)
         }
 }
 
-static void revoke(lc_distributed_t *d, const lc_work_t *revoked, int flush_ms)
+static void revoke_work(lc_distributed_t *d, const lc_work_t *revoked, int flush_ms)
 {
         lc_herder_t *h = &d->base;
         lc_work_t work = {0}, tasks = {0};
@@ -234,7 +234,7 @@ void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
         d->rejoining = false;
         d->resolved = false;
         if (a->protocol > 0)
-                revoke(d, &a->revoked, LC_STATUS_FLUSH_MS);
+                revoke_work(d, &a->revoked, LC_STATUS_FLUSH_MS);
         else
                 lc_work_free(&d->assigned); /* eager: what comes is everything */
         for (size_t i = 0; i < a->assigned.n; i++)
@@ -261,7 +261,7 @@ void lc_dist_preparing(lc_distributed_t *d, int16_t protocol)
         lc_assignor_forget_owners(d->assignor);
         pthread_mutex_unlock(&d->assign_lock);
         if (protocol == 0) {
-                revoke(d, &d->running, LC_STATUS_FLUSH_MS);
+                revoke_work(d, &d->running, LC_STATUS_FLUSH_MS);
                 lc_work_free(&d->assigned);
         }
         lc_dist_set_state(d);
@@ -279,7 +279,7 @@ void lc_dist_coordinator_lost(lc_distributed_t *d)
         d->rejoining = true;
         d->scheduled_at = INT64_MAX;
         lc_dist_new_assignor(d);
-        revoke(d, &d->assigned, LOST_FLUSH_MS);
+        revoke_work(d, &d->assigned, LOST_FLUSH_MS);
         lc_work_free(&d->assigned);
         lc_dist_set_state(d);
 }
@@ -299,7 +299,7 @@ static void back_off(lc_distributed_t *d)
                        "Revoking current running assignment because after %d retries the worker has not "
                        "caught up with the latest Connect cluster updates",
                        LC_BACKOFF_RETRIES);
-                revoke(d, &d->assigned, LOST_FLUSH_MS);
+                revoke_work(d, &d->assigned, LOST_FLUSH_MS);
                 lc_dist_set_state(d);
                 d->backoff_retries = LC_BACKOFF_RETRIES;
                 ms = 0;

@@ -1,0 +1,645 @@
+-- herder_spec.lua: core/herder. The distributed herder runs between simulated neighbours (herder_sim.c): what it
+-- writes, starts and stops, and in which order, without a broker.
+local core = require "spec.support.core"
+local plugins = require "spec.support.plugins"
+local C, ffi = core.load {
+  "base/err.h", "base/props.h", "base/buf.h", "base/clock.h", "config/worker_config.h", "config/plugin.h",
+  "base/log.h", "herder/herder.h", "herder/restart.h", "herder/session_key.h",
+}
+C.lc_log_set_level(nil, os.getenv "HERDER_LOG" or "off")
+
+ffi.cdef [[
+  lc_herder_t *sim_start(const lc_worker_config_t *wc, const lc_plugins_t *plugins, int protocol);
+  void sim_record(const char *key, const char *value);
+  void sim_fail(const char *start, const char *write);
+  void sim_members(int second, int follower);
+  void sim_coordinator(int gone);
+  char *sim_take_trace(void);
+  void sim_call(lc_herder_t *h, lc_request_t *req);
+  bool sim_ready(lc_herder_t *h);
+  void sim_stage(lc_herder_t *h, lc_buf_t *out);
+  void sim_reconfigure(lc_herder_t *h, const char *name);
+  void sim_set_offset(lc_herder_t *h, const char *connector, const char *partition, const char *offset);
+  void sim_stop(lc_herder_t *h);
+  lc_request_t *sim_request(int op, const char *connector);
+  void sim_request_free(lc_request_t *req);
+  void free(void *p);
+]]
+
+-- The herder's sources and the simulation, built once. See herder_sim.h for what binds where.
+local sim
+local function build_sim()
+  if sim then return end
+  local so = os.tmpname()
+  local flags = os.getenv "LC_SPEC_CFLAGS" or ""
+  local build = ([[%s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -include spec/unit/herder_sim.h -o %s
+    spec/unit/herder_sim.c $(ls core/herder/*.c | grep -v -e assignor)]])
+    :format(os.getenv "CC" or "cc", flags, so):gsub("\n", " ")
+  assert(os.execute(build) == 0, "the simulation does not compile")
+  sim = ffi.load(so)
+  os.remove(so)
+end
+
+local function worker_config(extra, standalone)
+  local p = {
+    ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "g",
+    ["key.converter"] = "org.apache.kafka.connect.json.JsonConverter",
+    ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
+    ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s",
+  }
+  for k, v in pairs(extra or {}) do p[k] = v end
+  local err = core.err()
+  local wc = C.lc_worker_config_new(core.props(p), standalone and C.LC_STANDALONE or C.LC_DISTRIBUTED, err)
+  assert(wc ~= nil, core.msg(err))
+  return wc
+end
+
+local function wait(what, condition)
+  local deadline = C.lc_now_ms() + 5000
+  while not condition() do
+    assert(C.lc_now_ms() < deadline, "waited too long for: " .. what)
+    os.execute "sleep 0.005"
+  end
+end
+
+local function str(p) return p ~= nil and ffi.string(p) or nil end
+
+describe("the herder", function()
+  local h, wc, set
+  local heard = "" -- the trace so far, since the last clear()
+
+  local function listen()
+    local t = sim.sim_take_trace()
+    heard = heard .. ffi.string(t)
+    ffi.C.free(t)
+    return heard
+  end
+  local function clear()
+    listen()
+    heard = ""
+  end
+  -- The lines one after the other, other lines in between.
+  local function in_order(lines)
+    local at = 1
+    for _, l in ipairs(lines) do
+      local from, to = heard:find("\n" .. l .. "\n", at, true)
+      if not from and heard:sub(1, #l + 1) == l .. "\n" and at == 1 then from, to = 1, #l + 1 end
+      if not from then return false, l end
+      at = to
+    end
+    return true
+  end
+  local function expect(lines)
+    local missing
+    local ok = pcall(wait, "", function()
+      listen()
+      local yes
+      yes, missing = in_order(lines)
+      return yes
+    end)
+    assert(ok, ("did not see %q in\n%s"):format(tostring(missing), heard))
+  end
+
+  local function start(protocol, extra)
+    build_sim()
+    wc = worker_config(extra, protocol == -1)
+    set = plugins.set(plugins.standard())
+    heard = ""
+    h = sim.sim_start(wc, set, protocol or 1)
+    assert(h ~= nil)
+    wait("ready", function() return sim.sim_ready(h) end)
+  end
+  after_each(function()
+    if h then sim.sim_stop(h) end
+    if wc then C.lc_worker_config_free(wc) end
+    h, wc = nil, nil
+  end)
+
+  local function call(op, name, opt)
+    opt = opt or {}
+    local r = sim.sim_request(C["LC_REQ_" .. op], name)
+    if opt.config then r.config = C.lc_props_copy(core.props(opt.config)) end
+    for _, k in ipairs(opt.nulls or {}) do C.lc_props_set(r.config, k, nil) end
+    local fields = { "task", "include_tasks", "only_failed", "initial_state", "want_info", "want_status", "forward" }
+    for _, k in ipairs(fields) do
+      if opt[k] ~= nil then r[k] = opt[k] end
+    end
+    sim.sim_call(h, r)
+    local a = { status = r.status, error = str(r.error), created = r.created, names = {} }
+    for i = 0, tonumber(r.names.n) - 1 do a.names[i + 1] = str(r.names.v[i]) end
+    if r.info ~= nil and op ~= "LIST" then
+      a.info = { name = str(r.info.name), ntasks = r.info.ntasks, type = str(r.info.type), config = {} }
+      for i = 0, tonumber(C.lc_props_count(r.info.config)) - 1 do
+        a.info.config[str(C.lc_props_key(r.info.config, i))] = str(C.lc_props_value(r.info.config, i))
+      end
+    end
+    if r.state ~= nil and op ~= "LIST" then
+      a.state = { connector = r.state.connector.state, tasks = {} }
+      for i = 0, tonumber(r.state.ntasks) - 1 do a.state.tasks[i + 1] = tonumber(r.state.tasks[i].state) end
+    end
+    if r.ninfos > 0 then
+      a.ninfos, a.has_info, a.has_state = tonumber(r.ninfos), r.info ~= nil, r.state ~= nil
+    end
+    a.offsets, a.infos = str(r.offsets_json), r.infos ~= nil
+    sim.sim_request_free(r)
+    return a
+  end
+  local function source(more)
+    local c = { ["connector.class"] = "FileStreamSource", topic = "t", file = "/tmp/f", ["tasks.max"] = "1" }
+    for k, v in pairs(more or {}) do c[k] = v end
+    return c
+  end
+  local function states(name)
+    local a = call("STATUS", name)
+    return a.state and tonumber(a.state.connector), a.state and a.state.tasks
+  end
+  local RUNNING, PAUSED, FAILED, RESTARTING, STOPPED = 1, 2, 3, 4, 5
+
+  describe("creating", function()
+    it("writes the connector, starts it, writes its tasks, starts them: two rebalances", function()
+      start()
+      local a = call("CREATE", " src ", { config = source() })
+      assert.same({ 201, true, "src", 0, "source" }, { a.status, a.created, a.info.name, a.info.ntasks, a.info.type })
+      assert.equal("src", a.info.config.name)
+      expect { "put connector-src ...", "rejoin: connectors or tasks have changed", "start src STARTED g2",
+        "put task-src-0 ...", "put commit-src {\"tasks\":1}", "rejoin: connectors or tasks have changed",
+        "start src-0 of 1 STARTED g3" }
+      wait("task status", function() local _, t = states "src"; return t and t[1] == RUNNING end)
+      assert.same({ "src" }, call("LIST").names)
+      assert.equal(1, call("INFO", "src").info.ntasks)
+    end)
+
+    it("with an initial state writes the target first and makes no tasks", function()
+      start()
+      assert.equal(201, call("CREATE", "p", { config = source(), initial_state = C.LC_TARGET_PAUSED }).status)
+      expect { [[put target-state-p {"state":"PAUSED","state.v2":"PAUSED"}]], "put connector-p ...",
+        "start p PAUSED g2" }
+      assert.is_nil(listen():find("put task", 1, true))
+      clear()
+      assert.equal(202, call("RESUME", "p").status)
+      expect { "target p STARTED", "put task-p-0 ...", "start p-0 of 1 STARTED g3" }
+    end)
+
+    it("refuses with Connect's texts", function()
+      start()
+      local function refused(op, name, opt) local a = call(op, name, opt); return { a.status, a.error } end
+      assert.same({ 400, "Connector name configuration (x) doesn't match connector name in the URL (c)" },
+        refused("CREATE", "c", { config = source { name = "x" } }))
+      assert.same({ 400, "Connector name configuration (c4) doesn't match connector name in the URL ()" },
+        refused("CREATE", nil, { config = source { name = "c4" } }))
+      assert.same({ 500, 'Cannot invoke "java.util.Map.get(Object)" because "connectorConfig" is null' },
+        refused("CREATE", "c"))
+      local a = call("CREATE", "c", { config = source { topic = "" } })
+      assert.equal(400, a.status)
+      assert.truthy(a.error:find("Connector configuration is invalid and contains the following 1 error(s):\n", 1,
+        true))
+      assert.equal(201, call("CREATE", "c", { config = source() }).status)
+      assert.same({ 409, "Connector c already exists" }, refused("CREATE", "c", { config = source() }))
+      sim.sim_fail("", "connector-")
+      assert.same({ 500, "Error writing to Kafka" }, refused("CREATE", "d", { config = source() }))
+      assert.same({ 404, "Connector none not found" }, refused("PATCH_CONFIG", "none", { config = { a = "b" } }))
+      for _, op in ipairs { "DELETE", "INFO", "TASKS", "OFFSETS" } do
+        assert.same({ 404, "Connector none not found" }, refused(op, "none"))
+      end
+      for _, op in ipairs { "PAUSE", "RESUME", "STOP" } do
+        assert.same({ 404, "Unknown connector none" }, refused(op, "none"))
+      end
+      assert.same({ 404, "Unknown connector: none" }, refused("RESTART", "none"))
+      assert.same({ 404, "Unknown connector: none" }, refused("RESTART", "none", { include_tasks = true }))
+      assert.same({ 404, "Unknown connector: none" }, refused("RESTART_TASK", "none", { task = 0 }))
+      assert.same({ 404, "No status found for connector none" }, refused("STATUS", "none"))
+      assert.same({ 404, "No status found for task c-9" }, refused("TASK_STATUS", "c", { task = 9 }))
+      assert.same({ 404, "No status found for task c--1" }, refused("TASK_STATUS", "c", { task = -1 }))
+      assert.same({ 404, "Unknown task: c-9" }, refused("RESTART_TASK", "c", { task = 9 }))
+      assert.same({ 404, "Unknown task: c--1" }, refused("RESTART_TASK", "c", { task = -1 }))
+    end)
+
+    it("takes a null name for an absent one and leaves other nulls alone", function()
+      start()
+      local a = call("CREATE", "c", { config = source(), nulls = { "name", "file" } })
+      assert.same({ 201, "c" }, { a.status, a.info.config.name })
+    end)
+  end)
+
+  describe("changing", function()
+    before_each(function()
+      start()
+      call("CREATE", "c", { config = source() })
+      expect { "start c-0 of 1 STARTED g3" }
+      clear()
+    end)
+
+    it("bounces the instance, then the tasks with the next rebalance", function()
+      local a = call("PUT_CONFIG", "c", { config = source { ["batch.size"] = "7" } })
+      assert.same({ 200, false, 1 }, { a.status, a.created, a.info.ntasks })
+      expect { "put connector-c ...", "stop c g3", "start c STARTED g3", "put task-c-0 ...",
+        [[put commit-c {"tasks":1}]], "stop c-0 g3", "rejoin: connectors or tasks have changed", "start c-0 of 1 STARTED g4" }
+    end)
+
+    it("bounces only the instance when nothing is different", function()
+      assert.equal(200, call("PUT_CONFIG", "c", { config = source() }).status)
+      expect { "put connector-c ...", "stop c g3", "start c STARTED g3" }
+      assert.equal(204, call("RESTART", "c").status) -- waits for the task configs of the start before
+      assert.is_nil(listen():find("put task", 1, true))
+      assert.is_nil(listen():find("rejoin", 1, true))
+    end)
+
+    it("restarts tasks for a setting they do not see", function()
+      local a = call("PATCH_CONFIG", "c", { config = { ["errors.log.enable"] = "true" } })
+      assert.same({ 200, "true" }, { a.status, a.info.config["errors.log.enable"] })
+      expect { "stop c-0 g3", "start c-0 of 1 STARTED g4" }
+      clear()
+      a = call("PATCH_CONFIG", "c", { config = {}, nulls = { "errors.log.enable" } })
+      assert.same({ 200, nil }, { a.status, a.info.config["errors.log.enable"] })
+      a = call("PATCH_CONFIG", "c", { config = {}, nulls = { "topic" } })
+      assert.same({ 400 }, { a.status })
+    end)
+
+    it("with more and fewer tasks", function()
+      call("PUT_CONFIG", "c", { config = source { ["tasks.max"] = "3" } })
+      expect { [[put commit-c {"tasks":3}]], "stop c-0 g3", "start c-0 of 3 STARTED g4", "start c-2 of 3 STARTED g4" }
+      clear()
+      call("PUT_CONFIG", "c", { config = source { ["tasks.max"] = "1" } })
+      expect { [[put commit-c {"tasks":1}]], "stop c-2 g4", "start c-0 of 1 STARTED g5",
+        "rejoin: work was revoked, it can be assigned now" }
+      wait("two statuses less", function() local _, t = states "c"; return #t == 1 end)
+    end)
+
+    it("pause and resume reach the instance and the tasks", function()
+      assert.equal(202, call("PAUSE", "c").status)
+      expect { [[put target-state-c {"state":"PAUSED","state.v2":"PAUSED"}]], "target c-0 PAUSED", "target c PAUSED" }
+      assert.equal(204, call("RESTART", "c").status)
+      expect { "stop c g3", "start c PAUSED g3" }
+      assert.equal(PAUSED, (states "c"))
+      clear()
+      assert.equal(202, call("RESUME", "c").status)
+      expect { "target c-0 STARTED", "target c STARTED" }
+    end)
+
+    it("stop takes the tasks away first; resume makes them again", function()
+      assert.equal(204, call("STOP", "c").status)
+      expect { [[put commit-c {"tasks":0}]], [[put target-state-c {"state":"PAUSED","state.v2":"STOPPED"}]],
+        "target c STOPPED", "rejoin: connectors or tasks have changed", "stop c-0 g3",
+        "rejoin: work was revoked, it can be assigned now" }
+      wait("no task status", function() local s, t = states "c"; return s == STOPPED and #t == 0 end)
+      -- its config is still known, but nobody owns it
+      local a = call("RESTART_TASK", "c", { task = 0 })
+      assert.same({ 409, "Cannot complete request momentarily due to no known leader URL, likely because a " ..
+        "rebalance was underway." }, { a.status, a.error })
+      a = call("RESTART_TASK", "c", { task = 0, forward = 0 })
+      assert.same({ 409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)" },
+        { a.status, a.error })
+      clear()
+      assert.equal(204, call("STOP", "c").status)
+      assert.equal(200, call("PUT_CONFIG", "c", { config = source { ["batch.size"] = "3" } }).status)
+      expect { "start c STOPPED g6" } -- an empty set again is a change, too
+      assert.equal(202, call("RESUME", "c").status)
+      expect { "target c STARTED", [[put commit-c {"tasks":1}]], "start c-0 of 1 STARTED g7" }
+    end)
+
+    it("delete stops the instance at once, the tasks in the rebalance, and forgets the statuses", function()
+      assert.equal(204, call("DELETE", "c").status)
+      expect { "put connector-c null", "put target-state-c null", "stop c g3",
+        "rejoin: connectors or tasks have changed", "stop c-0 g3", "rejoin: work was revoked, it can be assigned now" }
+      wait("no status", function() return call("STATUS", "c").status == 404 end)
+      assert.equal(404, call("DELETE", "c").status)
+      clear()
+      assert.equal(201, call("CREATE", "c", { config = source() }).status)
+      expect { "start c STARTED g6", "start c-0 of 1 STARTED g7" }
+    end)
+
+    it("a connector that asks gets new task configs when they differ", function()
+      sim.sim_reconfigure(h, "c")
+      assert.equal(204, call("RESTART", "c").status)
+      assert.is_nil(listen():find("commit", 1, true))
+    end)
+
+    it("tries again when the task configs could not be written", function()
+      sim.sim_fail("", "task-c")
+      call("PUT_CONFIG", "c", { config = source { ["batch.size"] = "9" } })
+      expect { "put connector-c ...", "start c STARTED g3" }
+      sim.sim_fail("", "")
+      expect { [[put commit-c {"tasks":1}]], "start c-0 of 1 STARTED g4" }
+    end)
+  end)
+
+  describe("restarting", function()
+    before_each(function()
+      start()
+      call("CREATE", "c", { config = source { ["tasks.max"] = "2" } })
+      expect { "start c-0 of 2 STARTED g3", "start c-1 of 2 STARTED g3" }
+      wait("statuses", function() local s, t = states "c"; return s == RUNNING and #t == 2 end)
+      clear()
+    end)
+
+    it("an instance, a task", function()
+      assert.equal(204, call("RESTART", "c").status)
+      assert.equal(204, call("RESTART_TASK", "c", { task = 1 }).status)
+      expect { "stop c g3", "start c STARTED g3", "stop c-1 g3", "start c-1 of 2 STARTED g3" }
+      sim.sim_fail("c", "")
+      local a = call("RESTART", "c")
+      assert.same({ 500, "Failed to start connector: c" }, { a.status, a.error })
+      assert.equal(FAILED, (states "c"))
+    end)
+
+    it("by a plan, which is the answer", function()
+      local a = call("RESTART", "c", { include_tasks = true })
+      assert.same({ 202, RESTARTING, { RESTARTING, RESTARTING } },
+        { a.status, tonumber(a.state.connector), a.state.tasks })
+      expect { [[put restart-connector-c {"include-tasks":true,"only-failed":false}]], "stop c g3", "stop c-0 g3",
+        "stop c-1 g3", "start c STARTED g3", "start c-0 of 2 STARTED g3", "start c-1 of 2 STARTED g3" }
+      clear()
+      a = call("RESTART", "c", { include_tasks = true, only_failed = true })
+      assert.same({ 202, RUNNING, { RUNNING, RUNNING } }, { a.status, tonumber(a.state.connector), a.state.tasks })
+      assert.equal(200, call("HEALTH").status)
+      assert.is_nil(listen():find("stop", 1, true))
+    end)
+
+    it("orders of one connector: the higher impact wins", function()
+      local f, t = ffi.new("bool[1]", true), ffi.new("bool[1]", false)
+      local function merged(only_failed, include)
+        C.lc_restart_merge(f, t, only_failed, include)
+        return { f[0], t[0] }
+      end
+      assert.same({ true, true }, merged(true, true))
+      assert.same({ true, true }, merged(true, false))
+      assert.same({ false, false }, merged(false, false))
+      assert.same({ false, false }, merged(true, true))
+      assert.same({ false, true }, merged(false, true))
+      assert.same({ false, true }, merged(false, false))
+    end)
+  end)
+
+  describe("in the group", function()
+    it("starts what the topic holds", function()
+      build_sim()
+      sim.sim_record("connector-k", [[{"properties":{"connector.class":"FileStreamSource","topic":"t","name":"k"}}]])
+      sim.sim_record("task-k-0",
+        [[{"properties":{"connector.class":"FileStreamSource","topic":"t","name":"k","task.class":"T"}}]])
+      sim.sim_record("commit-k", [[{"tasks":1}]])
+      start()
+      expect { "start k STARTED g1", "start k-0 of 1 STARTED g1" }
+      assert.equal(200, call("HEALTH").status)
+      assert.is_nil(listen():find("rejoin", 1, true)) -- the same tasks: nothing is written
+      assert.is_nil(listen():find("put", 1, true))
+    end)
+
+    it("gives half of the work to a second worker, revoked first, and takes it back", function()
+      start(1, { ["scheduled.rebalance.max.delay.ms"] = "0" })
+      for _, n in ipairs { "a", "b" } do
+        call("CREATE", n, { config = source { ["tasks.max"] = "2" } })
+        expect { ("put commit-%s {\"tasks\":2}"):format(n) }
+      end
+      expect { "start b-1 of 2 STARTED g5" }
+      clear()
+      sim.sim_members(1, 0)
+      expect { "rejoin: work was revoked, it can be assigned now" }
+      assert.equal(200, call("HEALTH").status)
+      local _, stopped = listen():gsub("stop [ab]%-%d", "")
+      assert.equal(2, stopped)
+      assert.truthy(heard:find "stop [ab] g5")
+      clear()
+      sim.sim_members(0, 0)
+      wait("the work back", function()
+        local _, n = listen():gsub("start [ab]%-%d", "")
+        return n == 2 and heard:find "start [ab] STARTED" ~= nil
+      end)
+      assert.is_nil(heard:find("ERROR", 1, true))
+    end)
+
+    it("stops everything when the coordinator is lost, answers reads, and starts again", function()
+      start()
+      call("CREATE", "c", { config = source() })
+      expect { "start c-0 of 1 STARTED g3" }
+      clear()
+      sim.sim_coordinator(1)
+      expect { "stop c g3", "stop c-0 g3" }
+      assert.same({ "c" }, call("LIST").names)
+      assert.equal(200, call("INFO", "c").status)
+      assert.equal(202, call("PAUSE", "c").status)
+      assert.equal(202, call("RESUME", "c").status)
+      sim.sim_coordinator(0)
+      expect { "start c STARTED g4", "start c-0 of 1 STARTED g4" }
+    end)
+
+    it("works with the eager protocol: everything stops and starts", function()
+      start(0)
+      call("CREATE", "a", { config = source() })
+      expect { "start a STARTED g2", "stop a g2", "start a STARTED g3", "start a-0 of 1 STARTED g3" }
+      clear()
+      call("CREATE", "b", { config = source() })
+      expect { "stop a g3", "stop a-0 g3", "start a STARTED g4", "start b STARTED g4" }
+      wait("b-0", function() return listen():find "start b%-0" ~= nil end)
+      assert.is_nil(heard:find("ERROR", 1, true))
+    end)
+
+    it("a follower passes on what the leader has to do", function()
+      start()
+      call("CREATE", "c", { config = source() })
+      expect { "start c-0 of 1 STARTED g3" }
+      sim.sim_members(0, 1)
+      wait("another leader", function() return call("CREATE", "d", { config = source() }).status == 409 end)
+      for _, op in ipairs { "DELETE", "STOP" } do assert.equal(409, call(op, "c").status) end
+      assert.equal(409, call("PATCH_CONFIG", "c", { config = { a = "b" } }).status)
+      assert.equal(409, call("RESTART", "c", { include_tasks = true }).status)
+      assert.equal(204, call("RESTART", "c").status) -- its own
+      assert.equal(202, call("PAUSE", "c").status)
+    end)
+
+    it("writes a session key when the protocol is sessioned, once", function()
+      start(2)
+      expect { "put session-key ..." }
+      clear()
+      call("CREATE", "c", { config = source() })
+      expect { "start c-0 of 1 STARTED g3" }
+      assert.is_nil(heard:find("session-key", 1, true))
+    end)
+
+    it("sees what other workers write", function()
+      start()
+      sim.sim_record("connector-x", [[{"properties":{"connector.class":"FileStreamSource","topic":"t","name":"x"}}]])
+      expect { "start x STARTED g2", "start x-0 of 1 STARTED g3" }
+      clear()
+      sim.sim_record("target-state-x", [[{"state":"PAUSED","state.v2":"PAUSED"}]])
+      expect { "target x-0 PAUSED", "target x PAUSED" }
+      sim.sim_record("connector-x", nil)
+      expect { "stop x g3", "stop x-0 g3" }
+    end)
+  end)
+
+  describe("offsets", function()
+    it("of a source are what the store holds", function()
+      start()
+      call("CREATE", "c", { config = source() })
+      sim.sim_set_offset(h, "c", [[{"filename":"/a"}]], [[{"position":3}]])
+      sim.sim_set_offset(h, "other", [[{"filename":"/b"}]], [[{"position":4}]])
+      assert.equal([[{"offsets":[{"partition":{"filename":"/a"},"offset":{"position":3}}]}]],
+        call("OFFSETS", "c").offsets)
+    end)
+
+    it("of a sink are its group's", function()
+      start()
+      local sink = { ["connector.class"] = "FileStreamSink", topics = "t", file = "/tmp/f" }
+      assert.equal("sink", call("CREATE", "k", { config = sink }).info.type)
+      assert.equal([[{"offsets":[{"partition":{"kafka_partition":0,"kafka_topic":"a\"b"},"offset":]] ..
+        [[{"kafka_offset":42}},{"partition":{"kafka_partition":1,"kafka_topic":"t"},"offset":{"kafka_offset":7}}]}]],
+        call("OFFSETS", "k").offsets)
+      expect { "admin connector-worker-adminclient-k", "offsets of connect-k" }
+      sink["consumer.override.group.id"] = "bad"
+      call("CREATE", "l", { config = sink })
+      local a = call("OFFSETS", "l")
+      assert.same({ 500, "Failed to retrieve consumer group offsets for sink connector l" }, { a.status, a.error })
+    end)
+  end)
+
+  describe("alone", function()
+    before_each(function()
+      start(-1, { ["offset.storage.file.filename"] = os.tmpname() })
+      local a = call("CREATE", "c", { config = source { ["tasks.max"] = "2" } })
+      assert.same({ 201, true, 2, "source" }, { a.status, a.created, a.info.ntasks, a.info.type })
+      expect { "start c STARTED g0", "start c-0 of 2 STARTED g0", "start c-1 of 2 STARTED g0" }
+      clear()
+    end)
+
+    it("creates and replaces with an answer that knows the tasks", function()
+      assert.equal(409, call("CREATE", "c", { config = source() }).status)
+      local a = call("PUT_CONFIG", "c", { config = source() })
+      assert.same({ 200, false, 1 }, { a.status, a.created, a.info.ntasks })
+      expect { "stop c g0", "start c STARTED g0", "stop c-0 g0", "stop c-1 g0", "start c-0 of 1 STARTED g0" }
+      clear()
+      a = call("PATCH_CONFIG", "c", { config = { topic = "u" } })
+      assert.same({ 200, "u" }, { a.status, a.info.config.topic })
+      expect { "stop c-0 g0", "start c-0 of 1 STARTED g0" }
+      a = call("CREATE", "s", { config = source(), initial_state = C.LC_TARGET_STOPPED })
+      assert.same({ 201, 0 }, { a.status, a.info.ntasks })
+      assert.equal(STOPPED, (states "s"))
+      sim.sim_fail("x", "")
+      a = call("CREATE", "x", { config = source() })
+      assert.same({ 500, "it does not start" }, { a.status, a.error })
+      assert.equal(FAILED, (states "x")) -- its config stays
+      assert.equal(200, call("INFO", "x").status)
+    end)
+
+    it("pauses, stops and resumes", function()
+      assert.equal(202, call("PAUSE", "c").status)
+      expect { "target c-0 PAUSED", "target c-1 PAUSED", "target c PAUSED" }
+      assert.equal(204, call("STOP", "c").status)
+      expect { "stop c-0 g0", "stop c-1 g0", "target c STOPPED" }
+      assert.equal(0, #call("STATUS", "c").state.tasks)
+      clear()
+      assert.equal(202, call("RESUME", "c").status)
+      expect { "target c STARTED", "start c-1 of 2 STARTED g0" }
+      local a = call("STOP", "zz")
+      assert.same({ 500, "No connector `zz` configured" }, { a.status, a.error })
+      assert.equal("Unknown connector zz", call("PAUSE", "zz").error)
+    end)
+
+    it("restarts", function()
+      assert.equal(204, call("RESTART", "c").status)
+      assert.equal(204, call("RESTART_TASK", "c", { task = 1 }).status)
+      expect { "stop c g0", "start c STARTED g0", "stop c-1 g0", "start c-1 of 2 STARTED g0" }
+      clear()
+      local a = call("RESTART", "c", { include_tasks = true })
+      assert.same({ 202, RESTARTING, { RESTARTING, RESTARTING } },
+        { a.status, tonumber(a.state.connector), a.state.tasks })
+      expect { "stop c g0", "stop c-0 g0", "stop c-1 g0", "start c STARTED g0", "start c-1 of 2 STARTED g0" }
+      assert.equal("Unknown connector: zz", call("RESTART", "zz", { include_tasks = true }).error)
+      assert.equal(404, call("RESTART", "zz").status)
+      a = call("RESTART_TASK", "c", { task = 99 })
+      assert.same({ 404, "Task c-99 not found" }, { a.status, a.error })
+    end)
+
+    it("deletes with the statuses", function()
+      assert.equal(204, call("DELETE", "c").status)
+      expect { "stop c-0 g0", "stop c-1 g0", "stop c g0" }
+      assert.equal(404, call("STATUS", "c").status)
+      local a = call("DELETE", "c")
+      assert.same({ 404, "Connector c not found" }, { a.status, a.error })
+    end)
+
+    it("follows a connector that asks for other tasks only when they differ", function()
+      sim.sim_reconfigure(h, "c")
+      assert.equal(200, call("HEALTH").status)
+      assert.equal(204, call("RESTART", "c").status)
+      assert.is_nil(listen():find("stop c-0", 1, true))
+    end)
+  end)
+
+  it("answers everything when it stops", function()
+    start()
+    call("CREATE", "c", { config = source() })
+    expect { "start c-0 of 1 STARTED g3" }
+    clear()
+    sim.sim_stop(h)
+    h = nil
+    expect { "stop c-0 g3", "stop c g3", "left" }
+  end)
+
+  it("says what it is doing", function()
+    start()
+    local b = ffi.new "lc_buf_t"
+    wait("idle", function()
+      b.len = 0
+      sim.sim_stage(h, b)
+      return ffi.string(b.p, b.len):find("^The worker is currently polling the group coordinator until interrupted, " ..
+        "which began at %d+%-%d%d%-%d%dT[%d:]+%.%d%d%dZ%.$") ~= nil
+    end)
+    C.lc_buf_free(b)
+  end)
+
+  it("lists with infos and statuses", function()
+    start()
+    call("CREATE", "c", { config = source() })
+    wait("a status", function() return call("STATUS", "c").status == 200 end)
+    local a = call("LIST", nil, { want_info = true, want_status = true })
+    assert.same({ { "c" }, 1, true, true }, { a.names, a.ninfos, a.has_info, a.has_state })
+    assert.equal([[{"offsets":[]}]], call("OFFSETS", "c").offsets)
+    local v = call("VALIDATE", nil, { config = source { name = "v" } })
+    assert.same({ 200, true }, { v.status, v.infos })
+    v = call("VALIDATE", nil, { config = { a = "b" } })
+    assert.equal(500, v.status)
+    assert.truthy(v.error:find("contains no connector type", 1, true))
+  end)
+
+  it("keeps topics to itself when tracking is off", function()
+    start(1, { ["topic.tracking.enable"] = "false" })
+    assert.same({ 403, "Topic tracking is disabled." }, { call("TOPICS", "c").status, call("TOPICS", "c").error })
+    assert.equal("Topic tracking is disabled.", call("TOPICS_RESET", "c").error)
+  end)
+end)
+
+describe("the session key", function()
+  local function snapshot(key, algorithm, created)
+    local s = ffi.new "lc_config_snapshot_t"
+    s.session_key = ffi.cast("char *", key)
+    s.session_key_algorithm = ffi.cast("char *", algorithm)
+    s.session_key_created = created or 0
+    return s
+  end
+  local key32 = ("A"):rep(43) .. "="
+
+  it("is due when there is none, it is old, or the settings are others", function()
+    local wc = worker_config { ["inter.worker.key.ttl.ms"] = "1000" }
+    assert.is_true(C.lc_session_key_due(wc, snapshot(nil, nil), 5))
+    assert.is_false(C.lc_session_key_due(wc, snapshot(key32, "HmacSHA256", 5000), 5999))
+    assert.is_true(C.lc_session_key_due(wc, snapshot(key32, "HmacSHA256", 5000), 6000))
+    assert.is_true(C.lc_session_key_due(wc, snapshot(key32, "HmacSHA1", 5000), 5001))
+    assert.is_true(C.lc_session_key_due(wc, snapshot("AAAA", "HmacSHA256", 5000), 5001))
+    C.lc_worker_config_free(wc)
+    wc = worker_config { ["inter.worker.key.ttl.ms"] = "0" }
+    assert.is_false(C.lc_session_key_due(wc, snapshot(key32, "HmacSHA256", 1), 1LL * 2 ^ 52))
+    C.lc_worker_config_free(wc)
+  end)
+
+  it("is made of as many bytes as Java's", function()
+    local wc = worker_config()
+    local err = core.err()
+    local a, b = C.lc_session_key_make(wc, err), C.lc_session_key_make(wc, err)
+    assert.equal(44, #ffi.string(a))
+    assert.not_equal(ffi.string(a), ffi.string(b))
+    assert.is_false(C.lc_session_key_due(wc, snapshot(a, "HmacSHA256", 10), 11))
+    ffi.C.free(a)
+    ffi.C.free(b)
+    C.lc_worker_config_free(wc)
+  end)
+end)
