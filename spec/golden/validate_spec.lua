@@ -90,7 +90,11 @@ local function props(t, line)
 end
 
 describe("validation", function()
-  local cases = golden.cases "config/validate.jsonl"
+  local cases = {} -- ours alone: not below $GOLDEN
+  for line in io.lines "spec/golden/config/validate.jsonl" do
+    cases[#cases + 1] = golden.decode(line)
+    cases[#cases].line = line
+  end
   local set, callback
 
   setup(function()
