@@ -71,7 +71,7 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
                 { "max.in.flight", "1" },
                 { "acks", "all" },
                 { "message.send.max.retries", "2147483647" },
-                { "topic.metadata.propagation.max.ms", "3600000" },
+                { "topic.metadata.propagation.max.ms", "2000000" },
                 { "reconnect.backoff.ms", "50" },
                 { "reconnect.backoff.max.ms", "1000" },
                 { "retry.backoff.ms", "30" }, /* a new topic's leader refuses for a moment */
