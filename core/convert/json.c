@@ -197,26 +197,49 @@ static int wrong_close(parser_t *ps, const char *open)
 
 /* ---- strings ---- */
 
+#ifdef __SSE2__
+static inline unsigned scan_stops(__m128i v)
+{
+        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
+        __m128i stop = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
+                                    _mm_cmpeq_epi8(_mm_min_epu8(v, ctl), v));
+
+        return (unsigned)_mm_movemask_epi8(stop);
+}
+
+static inline const char *stopped(const char *p, unsigned stop, unsigned above, unsigned h, bool *high)
+{
+        unsigned k = (unsigned)__builtin_ctz(stop);
+
+        *high |= (above | (h & ((1u << k) - 1))) != 0;
+        return p + k;
+}
+#endif
+
 const char *lc_json_scan(const char *p, const char *end, bool *high)
 {
 #ifdef __SSE2__
-        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
-        unsigned above = 0;
+        const char *start = p;
+        unsigned above = 0, m, h;
 
-        while (end - p >= 16) {
+        for (; end - p >= 16; p += 16) {
                 __m128i v = _mm_loadu_si128((const __m128i *)p);
-                __m128i stop = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
-                                            _mm_cmpeq_epi8(_mm_min_epu8(v, ctl), v));
-                unsigned m = (unsigned)_mm_movemask_epi8(stop), h = (unsigned)_mm_movemask_epi8(v);
 
-                if (m) {
-                        unsigned k = (unsigned)__builtin_ctz(m);
-
-                        *high |= (above | (h & ((1u << k) - 1))) != 0;
-                        return p + k;
-                }
+                m = scan_stops(v);
+                h = (unsigned)_mm_movemask_epi8(v);
+                if (m)
+                        return stopped(p, m, above, h, high);
                 above |= h;
-                p += 16;
+        }
+        if (p < end && end - start >= 16) { /* the last 16 bytes, those seen before shifted out */
+                __m128i v = _mm_loadu_si128((const __m128i *)(end - 16));
+
+                m = scan_stops(v) >> (16 - (end - p));
+                h = (unsigned)_mm_movemask_epi8(v) >> (16 - (end - p));
+                if (m)
+                        return stopped(p, m, above, h, high);
+                above |= h;
+                p = end;
         }
         *high |= above != 0;
 #endif

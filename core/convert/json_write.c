@@ -74,19 +74,27 @@ static const char *escape_high(char **out, const char *s, const char *end)
         return s + used;
 }
 
+#ifdef __SSE2__
+/* Bit mask of bytes that cannot be copied: quotes, backslashes, control characters, all above ASCII. */
+static inline unsigned stops(__m128i v)
+{
+        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
+        __m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
+                                   _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(v, ctl), v), v));
+
+        return (unsigned)_mm_movemask_epi8(hit);
+}
+#endif
+
 char *lc_json_escape(char *out, const char *s, size_t n)
 {
         const char *end = s + n;
 
 #ifdef __SSE2__
-        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
-
         /* copy while looking: what was copied too much is overwritten */
         while (end - s >= 16) {
                 __m128i v = _mm_loadu_si128((const __m128i *)s);
-                __m128i stop = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
-                                            _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(v, ctl), v), v));
-                unsigned m = (unsigned)_mm_movemask_epi8(stop), k;
+                unsigned m = stops(v), k;
 
                 _mm_storeu_si128((__m128i *)out, v);
                 if (!m) {
@@ -101,6 +109,18 @@ char *lc_json_escape(char *out, const char *s, size_t n)
                         s = escape_high(&out, s, end);
                 else
                         out = escape_ascii(out, (unsigned char)*s++);
+        }
+#endif
+#ifdef __SSE2__
+        /* the rest by the last 16 bytes: those before `s` in it went out as they are, if none needs an escape */
+        if (s < end && n >= 16) {
+                __m128i v = _mm_loadu_si128((const __m128i *)(end - 16));
+
+                if (!stops(v)) {
+                        out += end - s;
+                        _mm_storeu_si128((__m128i *)(out - 16), v);
+                        return out;
+                }
         }
 #endif
         while (s < end) {

@@ -10,6 +10,7 @@
 #include "data/schema_builder.h"
 #include "data/validate.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,10 +129,14 @@ static int number_to_connect(lc_converter_t *cv, const char *topic, const char *
         case LC_FLOAT32: {
                 uint32_t half = (uint32_t)bits;
                 memcpy(&value->u.f32, &half, sizeof(half));
+                if (value->u.f32 != value->u.f32) /* other NaNs look like tagged values to LuaJIT */
+                        value->u.f32 = NAN;
                 break;
         }
         case LC_FLOAT64:
                 memcpy(&value->u.f, &bits, sizeof(bits));
+                if (value->u.f != value->u.f)
+                        value->u.f = (double)NAN;
                 break;
         case LC_INT16:
                 value->u.i = (int16_t)bits;

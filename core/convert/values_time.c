@@ -22,7 +22,11 @@ static bool number(const char **p, const char *end, int64_t *out)
         if (q == end || *q < '0' || *q > '9')
                 return false;
         for (*out = 0; q < end && *q >= '0' && *q <= '9'; q++)
-                *out = *out * 10 + (*q - '0');
+                if (*out < (int64_t)1 << 58)
+                        *out = *out * 10 + (*q - '0');
+                else
+                        *out = INT32_MAX;
+        *out = (int32_t)*out; /* Number.intValue() */
         *p = q;
         return true;
 }
