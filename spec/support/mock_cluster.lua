@@ -44,7 +44,8 @@ void mock_free(mock_t *m)
         rd_kafka_destroy(m->rk);
         free(m);
 }
-/* Values of partition 0 from `from` on, joined by \x1e; waits until `want` are there or ms passed. */
+/* Values of partition 0 from `from` on, each followed by \x1e; waits until `want` are there or ms passed.
+ * Returns the bytes. */
 int mock_read(mock_t *m, const char *topic, long from, int want, int ms, char *out, int size)
 {
         rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, mock_bootstrap(m));
@@ -67,7 +68,7 @@ int mock_read(mock_t *m, const char *topic, long from, int want, int ms, char *o
         rd_kafka_consume_stop(rkt, 0);
         rd_kafka_topic_destroy(rkt);
         rd_kafka_destroy(rk);
-        return n;
+        return used;
 }
 int mock_write(mock_t *m, const char *topic, int partition, const char *value, int len)
 {
@@ -131,9 +132,9 @@ function Cluster:produce_error(code, times) lib.mock_produce_error(self.m, code,
 function Cluster:read(topic, want, ms)
   local size = 1024 * 1024
   local buf = ffi.new("char[?]", size)
-  lib.mock_read(self.m, topic, 0, want, ms or 10000, buf, size)
+  local used = lib.mock_read(self.m, topic, 0, want, ms or 10000, buf, size)
   local out = {}
-  for v in ffi.string(buf):gmatch "([^\30]*)\30" do out[#out + 1] = v end
+  for v in ffi.string(buf, used):gmatch "([^\30]*)\30" do out[#out + 1] = v end
   return out
 end
 

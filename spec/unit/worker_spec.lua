@@ -29,7 +29,11 @@ function Task:poll()
   return nil
 end
 function Task:stop()
-  if self.ctx and self.ctx.config.mark then io.open(self.ctx.config.mark, "a"):write("stopped\n"):close() end
+  local f = self.ctx and self.ctx.config.mark and io.open(self.ctx.config.mark, "a")
+  if f then
+    f:write "stopped\n"
+    f:close()
+  end
 end
 return connect.source {
   name = "Probe", class = "org.example.ProbeConnector", task_class = "org.example.ProbeTask", version = "1.2.3",

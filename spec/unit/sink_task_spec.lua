@@ -1,0 +1,253 @@
+-- Sink tasks (core/runtime/sink_*.c) on librdkafka's mock cluster: delivery, offsets, retries, pauses.
+local worker = require "spec.support.worker"
+local mock = require "spec.support.mock_cluster"
+
+-- The plugin appends what it is told to the file `out`, one line a call or record.
+local probe = [[
+local connect = require "connect"
+local Task = {}
+function Task:say(text)
+  local f = assert(io.open(self.c.out, "a"))
+  f:write(text, "\n")
+  f:close()
+end
+function Task:start(ctx)
+  self.ctx, self.c, self.failures = ctx, ctx.config, 0
+end
+local function names(tps)
+  local out = {}
+  for i, tp in ipairs(tps) do out[i] = tp.key end
+  table.sort(out)
+  return table.concat(out, ",")
+end
+function Task:open(tps) self:say("open " .. names(tps)) end
+function Task:close(tps) self:say("close " .. names(tps)) end
+function Task:put(records)
+  local c = self.c
+  if #records == 0 then return end
+  local failed = {}
+  for i, r in ipairs(records) do
+    if c.fatal == r.value then error(connect.fatal "sink says no") end
+    if c.retry == r.value and self.failures < 2 then
+      self.failures = self.failures + 1
+      self.ctx:timeout(50)
+      self:say("retry " .. #records)
+      error(connect.retriable "sink says later")
+    end
+    if c.bad == r.value then failed[#failed + 1] = { index = i, error = connect.data_error "bad record" } end
+  end
+  for _, r in ipairs(records) do
+    if c.bad ~= r.value then self:say(r.topic .. "-" .. r.partition .. "@" .. r.offset .. " " .. r.value) end
+    if c.seek_at == r.value and not self.sought then
+      self.sought = true
+      self.ctx:seek(r.topic .. "-" .. r.partition, 0)
+    end
+    if c.pause_at == r.value then self.ctx:pause(r.topic .. "-" .. r.partition) end
+    if c.request == r.value then self.ctx:request_commit() end
+  end
+  return failed
+end
+function Task:pre_commit(offsets)
+  if self.c.commit == "none" then return {} end
+  if self.c.commit == "less" then
+    for k, v in pairs(offsets) do offsets[k] = v - 1 end
+  elseif self.c.commit == "more" then
+    for k, v in pairs(offsets) do offsets[k] = v + 5 end
+  elseif self.c.commit == "once" and not self.refused then
+    for _, v in pairs(offsets) do
+      if v > 0 then
+        self.refused = true
+        error "cannot flush"
+      end
+    end
+  end
+  return offsets
+end
+local config = {}
+for _, name in ipairs { "out", "fatal", "retry", "bad", "commit", "seek_at", "pause_at", "request" } do
+  config[#config + 1] = { name, type = "string", doc = "" }
+end
+return connect.sink { name = "Say", class = "Say", version = "1", task = Task, config = config }
+]]
+
+describe("sink task", function()
+  local w, cluster, topic, out
+  local number = 0
+  setup(function() cluster = mock.new() end)
+  teardown(function() cluster:close() end)
+  before_each(function()
+    number = number + 1
+    topic = "s" .. number
+    out = os.tmpname()
+    cluster:topic(topic, 1)
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
+      config = { ["consumer.session.timeout.ms"] = "6000" } }
+  end)
+  after_each(function()
+    w:close()
+    os.remove(out)
+  end)
+
+  local function start(more)
+    local c = { ["connector.class"] = "Say", topics = topic, out = out }
+    for k, v in pairs(more or {}) do c[k] = v end
+    w:start_task("k" .. number, 0, c)
+  end
+
+  local function said()
+    local f = assert(io.open(out))
+    local text = f:read "*a"
+    f:close()
+    return text
+  end
+
+  local function wait_said(pattern, plain)
+    worker.eventually(function() return said():find(pattern, 1, plain) end, said, 30000)
+  end
+
+  local function wait_committed(n)
+    worker.eventually(function() return cluster:committed("connect-k" .. number, topic) == n end, function()
+      return "committed is " .. cluster:committed("connect-k" .. number, topic)
+    end)
+  end
+
+  it("opens its partitions, puts records in order, commits, closes", function()
+    cluster:write(topic, { "a", "b", "c" })
+    start()
+    wait_said("c\n")
+    assert.equal(("open %s-0\n%s-0@0 a\n%s-0@1 b\n%s-0@2 c\n"):gsub("%%s", topic), (said()))
+    wait_committed(3)
+    assert.same({ topic }, w:topics("k" .. number))
+    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    w:stop_tasks { "k" .. number, 0 }
+    assert.is_true(said():sub(-#("close " .. topic .. "-0\n")) == "close " .. topic .. "-0\n")
+    assert.equal("UNASSIGNED", w:status("k" .. number, 0).state)
+    -- a new task goes on behind what was committed
+    cluster:write(topic, { "d" })
+    start()
+    wait_said("@3 d\n")
+    assert.equal(1, select(2, said():gsub("@2 c\n", "")))
+  end)
+
+  it("delivers the same batch again after a retriable error", function()
+    cluster:write(topic, { "a", "b" })
+    start { retry = "b" }
+    wait_said("@1 b\n")
+    assert.matches("retry %d\n.*retry %d\n", said())
+    assert.equal(1, select(2, said():gsub("@0 a\n", "")))
+    cluster:write(topic, { "c" })
+    wait_said("@2 c\n")
+    wait_committed(3)
+  end)
+
+  it("is FAILED by any other error of put", function()
+    cluster:write(topic, { "a", "b" })
+    start { fatal = "b" }
+    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Exiting WorkerSinkTask due to unrecoverable "
+      .. "exception%.\n", trace)
+    assert.matches("\nCaused by: org.apache.kafka.connect.errors.ConnectException: sink says no\n", trace, 1, true)
+    assert.is_true(said():sub(-#("close " .. topic .. "-0\n")) == "close " .. topic .. "-0\n")
+  end)
+
+  it("is FAILED by a record that put refuses under tolerance none", function()
+    cluster:write(topic, { "a" })
+    start { bad = "a" }
+    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    assert.matches("\nCaused by: org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler\n",
+      trace, 1, true)
+    assert.matches("bad record", trace, 1, true)
+  end)
+
+  it("skips a record that put refuses under tolerance all", function()
+    cluster:write(topic, { "a", "b", "c" })
+    start { bad = "b", ["errors.tolerance"] = "all" }
+    wait_said("@2 c\n")
+    wait_committed(3)
+  end)
+
+  it("skips what cannot be converted under tolerance all, and its offsets count", function()
+    cluster:write(topic, { "\0\0\0\1", "x", "\0\0\0\2", "y" })
+    start { ["errors.tolerance"] = "all", ["value.converter"] = "org.apache.kafka.connect.converters.IntegerConverter" }
+    wait_said("@2 2\n")
+    wait_committed(4)
+    assert.equal(("open %s-0\n%s-0@0 1\n%s-0@2 2\n"):gsub("%%s", topic), (said()))
+  end)
+
+  it("is FAILED by what cannot be converted under tolerance none", function()
+    cluster:write(topic, { "x" })
+    start { ["value.converter"] = "org.apache.kafka.connect.converters.IntegerConverter" }
+    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Tolerance exceeded in error handler\n", trace)
+    assert.matches("Caused by: org.apache.kafka.common.errors.SerializationException: Size of data received by "
+      .. "IntegerDeserializer is not 4\n", trace, 1, true)
+  end)
+
+  it("commits only what pre_commit allows and what was consumed", function()
+    cluster:write(topic, { "a", "b", "c" })
+    start { commit = "less" }
+    wait_said("@2 c\n")
+    wait_committed(2)
+    w:stop_tasks { "k" .. number, 0 }
+    assert.equal(2, cluster:committed("connect-k" .. number, topic))
+  end)
+
+  it("ignores offsets beyond what was consumed", function()
+    cluster:write(topic, { "a" })
+    start { commit = "more" }
+    wait_said("@0 a\n")
+    w:stop_tasks { "k" .. number, 0 }
+    assert.equal(-1001, cluster:committed("connect-k" .. number, topic))
+  end)
+
+  it("rewinds to the last commit when pre_commit fails", function()
+    cluster:write(topic, { "a", "b" })
+    start { commit = "once" }
+    wait_said("@1 b\n.*@0 a\n.*@1 b\n")
+    wait_committed(2)
+  end)
+
+  it("seeks where the task says", function()
+    cluster:write(topic, { "a", "b" })
+    start { seek_at = "b" }
+    wait_said("@1 b\n.*@0 a\n.*@1 b\n")
+    wait_committed(2)
+  end)
+
+  it("pauses and resumes with the target state, committing before", function()
+    start()
+    wait_said("open")
+    w:tasks_target("k" .. number, worker.PAUSED)
+    w:wait_state("k" .. number, 0, "PAUSED")
+    cluster:write(topic, { "a" })
+    require("ffi").C.usleep(1000000)
+    assert.equal("open " .. topic .. "-0\n", said())
+    w:tasks_target("k" .. number, worker.STARTED)
+    w:wait_state("k" .. number, 0, "RUNNING")
+    wait_said("@0 a\n")
+  end)
+
+  it("commits when the task asks", function()
+    w:close()
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
+      config = { ["consumer.session.timeout.ms"] = "6000", ["offset.flush.interval.ms"] = "3600000" } }
+    cluster:write(topic, { "a" })
+    start { request = "a" }
+    wait_said("@0 a\n")
+    wait_committed(1)
+  end)
+
+  it("gives nothing of a partition the task has paused", function()
+    cluster:write(topic, { "a" })
+    start { pause_at = "a" }
+    wait_said("@0 a\n")
+    cluster:write(topic, { "b" })
+    require("ffi").C.usleep(1000000)
+    assert.is_nil(said():find "@1 b")
+  end)
+
+  it("is FAILED when its topics are no pattern", function()
+    w:start_task("k" .. number, 0, { ["connector.class"] = "Say", ["topics.regex"] = "s(", out = out })
+    w:wait_state("k" .. number, 0, "FAILED")
+  end)
+end)

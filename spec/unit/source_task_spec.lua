@@ -1,0 +1,216 @@
+-- Source tasks (core/runtime/source_task.c) on librdkafka's mock cluster: records, offsets, failures.
+local worker = require "spec.support.worker"
+local mock = require "spec.support.mock_cluster"
+
+-- The plugin sends `count` records "v1".."vN", a few a poll, with offsets {n = i} of partition {p = "x"};
+-- it goes on after the stored offset. Values may be made bad by settings.
+local probe = [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx)
+  self.ctx, self.c = ctx, ctx.config
+  local stored = ctx.offsets:get { p = "x" }
+  self.n = stored and stored.n or 0
+end
+function Task:poll()
+  local c = self.c
+  if c.retry and not self.retried then
+    self.retried = true
+    error(connect.retriable "not now")
+  end
+  if self.n >= c.count then return nil end
+  local out = {}
+  while #out < c.batch and self.n < c.count do
+    self.n = self.n + 1
+    local r = { topic = c.topic, value = "v" .. self.n, source_partition = { p = "x" }, source_offset = { n = self.n } }
+    if self.n == c.big then r.value = ("x"):rep(2000000) end
+    if c.bytes then r.value_schema = "bytes" end
+    if self.n == c.bad then r.value, r.value_schema = 5, "int32" end
+    if self.n == c.late then r.timestamp = -5 end
+    if self.n == c.nowhere then r.source_partition, r.source_offset = nil, nil end
+    out[#out + 1] = r
+  end
+  return out
+end
+function Task:commit() self:note("commit " .. self.n) end
+function Task:note(text)
+  local f = self.c.mark and io.open(self.c.mark, "a")
+  if f then
+    f:write(text, "\n")
+    f:close()
+  end
+end
+local config = {
+  { "topic", type = "string", doc = "" }, { "count", type = "int", default = 10, doc = "" },
+  { "batch", type = "int", default = 4, doc = "" }, { "big", type = "int", default = 0, doc = "" },
+  { "bad", type = "int", default = 0, doc = "" }, { "late", type = "int", default = 0, doc = "" },
+  { "nowhere", type = "int", default = 0, doc = "" }, { "mark", type = "string", doc = "" },
+  { "retry", type = "boolean", default = false, doc = "" }, { "bytes", type = "boolean", default = false, doc = "" },
+}
+local Recording = setmetatable({ commit_record = function(self, r)
+  self:note("record " .. tostring(r.value))
+end }, { __index = Task })
+return {
+  connect.source { name = "Count", class = "Count", version = "1", task = Task, config = config },
+  connect.source { name = "Recording", class = "Recording", version = "1", config = config,
+    task = { start = Task.start, poll = Task.poll, note = Task.note, commit_record = Recording.commit_record } },
+}
+]]
+
+describe("source task", function()
+  local w, cluster, topic
+  local number = 0
+  setup(function() cluster = mock.new() end)
+  teardown(function() cluster:close() end)
+  before_each(function()
+    number = number + 1
+    topic = "t" .. number
+    cluster:topic(topic, 1)
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap() }
+  end)
+  after_each(function() w:close() end)
+
+  local function config(more)
+    local c = { ["connector.class"] = "Count", topic = topic }
+    for k, v in pairs(more or {}) do c[k] = v end
+    return c
+  end
+
+  local function wait_offset(n)
+    worker.eventually(function() return w:offset("c", '{"p":"x"}') == '{"n":' .. n .. "}" end,
+      function() return "offset is " .. tostring(w:offset("c", '{"p":"x"}')) end)
+  end
+
+  it("sends every record in order and stores the last offset after the flush interval", function()
+    w:start_task("c", 0, config())
+    wait_offset(10)
+    assert.same({ "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10" }, cluster:read(topic, 10))
+    assert.same({ topic }, w:topics "c")
+    assert.equal("RUNNING", w:status("c", 0).state)
+  end)
+
+  it("commits on stop, and the next instance goes on from there", function()
+    w:close()
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
+      config = { ["offset.flush.interval.ms"] = "3600000" } }
+    w:start_task("c", 0, config { count = "6" })
+    assert.equal(6, #cluster:read(topic, 6))
+    assert.is_nil(w:offset("c", '{"p":"x"}'))
+    w:stop_tasks { "c", 0 }
+    assert.equal('{"n":6}', w:offset("c", '{"p":"x"}'))
+    w:start_task("c", 0, config { count = "8" })
+    assert.equal(8, #cluster:read(topic, 8))
+    w:stop_tasks { "c", 0 }
+    assert.equal('{"n":8}', w:offset("c", '{"p":"x"}'))
+  end)
+
+  it("commits when it is paused, and goes on when resumed", function()
+    w:close()
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
+      config = { ["offset.flush.interval.ms"] = "3600000" } }
+    w:start_task("c", 0, config { count = "3" })
+    assert.equal(3, #cluster:read(topic, 3))
+    w:tasks_target("c", worker.PAUSED)
+    w:wait_state("c", 0, "PAUSED")
+    wait_offset(3)
+  end)
+
+  it("calls commit() after the offsets were written", function()
+    local mark = os.tmpname()
+    w:start_task("c", 0, config { mark = mark })
+    worker.eventually(function()
+      local f = io.open(mark)
+      local text = f:read "*a"
+      f:close()
+      return text:find "commit 10"
+    end)
+    os.remove(mark)
+  end)
+
+  it("tells commit_record about each record", function()
+    local mark = os.tmpname()
+    w:start_task("c", 0, config { ["connector.class"] = "Recording", mark = mark, count = "3" })
+    worker.eventually(function()
+      local f = io.open(mark)
+      local text = f:read "*a"
+      f:close()
+      return text == "record v1\nrecord v2\nrecord v3\n"
+    end)
+    os.remove(mark)
+  end)
+
+  it("goes on after a retriable poll", function()
+    w:start_task("c", 0, config { retry = "true" })
+    wait_offset(10)
+  end)
+
+  it("sends records without a source partition", function()
+    w:start_task("c", 0, config { nowhere = "10" })
+    assert.equal(10, #cluster:read(topic, 10))
+    wait_offset(9)
+  end)
+
+  it("is FAILED by a record too large, naming size, partition and offset; those before it are there", function()
+    w:start_task("c", 0, config { big = "6" })
+    local trace = w:wait_state("c", 0, "FAILED").trace
+    assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Unrecoverable exception from producer send "
+      .. "callback\n", trace)
+    assert.matches("Caused by: org.apache.kafka.common.errors.RecordTooLargeException: The message is 2000088 bytes when "
+      .. "serialized which is larger than 1048576, which is the value of the max.request.size configuration.\n",
+      trace, 1, true)
+    assert.matches('source partition {"p":"x"}, offset {"n":6}', trace, 1, true)
+    wait_offset(5)
+  end)
+
+  it("skips a record too large under tolerance all; its offset counts", function()
+    w:start_task("c", 0, config { big = "10", ["errors.tolerance"] = "all" })
+    wait_offset(10)
+    assert.equal(9, #cluster:read(topic, 9))
+    assert.equal("RUNNING", w:status("c", 0).state)
+  end)
+
+  it("is FAILED by a record that cannot be converted, after those before it", function()
+    w:start_task("c", 0, config { bad = "7", batch = "10",
+      ["value.converter"] = "org.apache.kafka.connect.converters.ByteArrayConverter", bytes = "true" })
+    local trace = w:wait_state("c", 0, "FAILED").trace
+    assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Tolerance exceeded in error handler\n", trace)
+    assert.matches("\nCaused by: org.apache.kafka.connect.errors.DataException: ", trace, 1, true)
+    assert.same({ "v1", "v2", "v3", "v4", "v5", "v6" }, cluster:read(topic, 6))
+    wait_offset(6)
+  end)
+
+  it("skips records that cannot be converted under tolerance all, without their offsets", function()
+    w:start_task("c", 0, config { count = "3", ["errors.tolerance"] = "all",
+      ["value.converter"] = "org.apache.kafka.connect.converters.IntegerConverter", bad = "2" })
+    wait_offset(2) -- only the number passes; 3 is covered by a later record, which never comes
+    assert.same({ "\0\0\0\5" }, cluster:read(topic, 1))
+  end)
+
+  it("is FAILED by a negative timestamp", function()
+    w:start_task("c", 0, config { late = "2" })
+    assert.matches("^org%.apache%.kafka%.common%.errors%.InvalidRecordException: Invalid record timestamp %-5\n",
+      w:wait_state("c", 0, "FAILED").trace)
+  end)
+
+  it("sees nothing of a broker that is away for a while", function()
+    cluster:down(true)
+    w:start_task("c", 0, config())
+    w:wait_state("c", 0, "RUNNING")
+    require("ffi").C.usleep(700000)
+    assert.equal("RUNNING", w:status("c", 0).state)
+    assert.is_nil(w:offset("c", '{"p":"x"}'))
+    cluster:down(false)
+    wait_offset(10)
+  end)
+
+  it("stops within its time when the broker is away", function()
+    w:close()
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = "127.0.0.1:1",
+      config = { ["offset.flush.timeout.ms"] = "300" } }
+    w:start_task("c", 0, config())
+    w:wait_state("c", 0, "RUNNING")
+    w:stop_tasks { "c", 0 }
+    assert.equal("UNASSIGNED", w:status("c", 0).state)
+    assert.is_nil(w:offset("c", '{"p":"x"}'))
+  end)
+end)
