@@ -294,7 +294,7 @@ static void push_typed(lua_State *L, const lc_config_row_t *row, const char *tex
                 return;
         case LC_CFG_LONG:
                 d = strtod(text, NULL);
-                if (d < -9007199254740992.0 || d > 9007199254740992.0) {
+                if (d <= -9007199254740992.0 || d >= 9007199254740992.0) { /* the next digits may be lost */
                         lc_state_function(L, "int64");
                         lua_pushstring(L, text);
                         lua_call(L, 1, 1);
