@@ -480,6 +480,10 @@ void lc_config_state_apply(lc_config_state_t *s, const char *key, size_t key_len
                 skip(&r, "Failed to convert config data to Kafka Connect format: %s", err.msg);
                 return;
         }
+        if (value && !doc) { /* blank, which is no tombstone */
+                skip(&r, "Failed to convert config data to Kafka Connect format: Unknown schema type: null");
+                return;
+        }
         s->offset = offset + 1;
         if (s->cached) /* only the offset moved: copied on the next demand as well */
                 changed(s);

@@ -5,7 +5,7 @@
  * that was read ("variants"), each with its Kafka partition. The newest living one answers, is written again,
  * and a removal removes all of them.
  * Lock: store.lock around the entries. done callbacks come on the hub's thread and do not touch the store.
- * spec/unit/offset_store_spec.lua, spec/kafka/storage_spec.lua
+ * spec/unit/offset_topic_spec.lua, spec/kafka/storage_spec.lua
  */
 #include "base/alloc.h"
 #include "base/fault.h"
@@ -204,11 +204,11 @@ static void on_record(void *arg, const lc_hub_record_t *r)
                         bad(s, r, "Ignoring an offset that is no JSON: ", err.msg);
                         goto done;
                 }
-                if (value && value->type != LC_J_OBJECT && value->type != LC_J_NULL) {
+                if (!value || (value->type != LC_J_OBJECT && value->type != LC_J_NULL)) {
                         bad(s, r, "Offsets must be specified as a Map, not as ", java_class(value));
                         goto done;
                 }
-                if (value && value->type == LC_J_OBJECT)
+                if (value->type == LC_J_OBJECT)
                         lc_json_write(&offset, value);
         }
         make_id(&id, connector->s, connector->len, partition);
