@@ -95,8 +95,8 @@ describe("golden group protocol", function()
           text = text .. ", " .. describe_assignment(m.allocation, version)
         end
         assert.equal(sorted(member.subscription), sorted(text .. "}"))
-        same_bytes(bytes, work.encode_metadata(version, m.url, m.config_offset, m.has_allocation and m.allocation or nil),
-          function(b) return assert(work.decode_metadata(b)).allocation end)
+        same_bytes(bytes, work.encode_metadata(version, m.url, m.config_offset,
+          m.has_allocation and m.allocation or nil), function(b) return assert(work.decode_metadata(b)).allocation end)
 
         bytes = unbase64(member.assignment_base64)
         local a = assert(work.decode_assignment(bytes))

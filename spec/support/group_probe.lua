@@ -5,7 +5,7 @@ local C, ffi = core.load { "base/err.h", "base/buf.h", "base/props.h", "base/log
   "config/worker_config.h", "kafka/group.h", "kafka/wire/connect_protocol.h" }
 local work = require "spec.support.work"
 
-ffi.cdef [[
+local lib = require("spec.support.compile").library(assert(proc.read "spec/support/group_probe.c"), [[
 typedef struct probe probe_t;
 typedef struct probe_event {
   const char *kind; int protocol, nmembers; int32_t generation; int64_t at_ms; char text[512];
@@ -18,18 +18,7 @@ probe_event_t *probe_next(probe_t *p, int ms);
 void probe_event_free(probe_event_t *e);
 void probe_free(probe_t *p);
 typedef struct probe_head { void *queue, *assignor; lc_group_t *group; } probe_head_t;
-]]
-
-local P
-local function library()
-  if P then return P end
-  local out = proc.tmpdir "probe" .. "/probe.so"
-  local text, status = proc.run(("%s -std=c11 -D_GNU_SOURCE -shared -fPIC -O1 -g -Wall -Werror -Wno-format-truncation -Icore -o %s "
-    .. "spec/support/group_probe.c -lpthread 2>&1"):format(os.getenv "CC" or "cc", out))
-  assert(status == 0, text)
-  P = ffi.load(out)
-  return P
-end
+]])
 
 local Member = {}
 Member.__index = Member
@@ -51,11 +40,11 @@ function _M.member(t)
   assert(wc ~= nil, core.msg(err))
   local m = setmetatable({ own = {}, offset = -1, url = t.url or "http://h:8083/", log = {} }, Member)
   m.wc = ffi.gc(wc, C.lc_worker_config_free)
-  m.probe = library().probe_new(t.max_delay or 0)
-  library().probe_start(m.probe, m.wc, m.url, err)
+  m.probe = lib.probe_new(t.max_delay or 0)
+  lib.probe_start(m.probe, m.wc, m.url, err)
   m.group = ffi.cast("probe_head_t *", m.probe).group
   if m.group == nil then
-    library().probe_free(m.probe)
+    lib.probe_free(m.probe)
     return nil, core.msg(err)
   end
   members[#members + 1] = m
@@ -80,13 +69,13 @@ end
 --- A connector appears in the config topic.
 function Member:configure(name, ntasks)
   self.offset = math.max(self.offset, 0) + 1
-  library().probe_config(self.probe, name, ntasks, self.offset)
+  lib.probe_config(self.probe, name, ntasks, self.offset)
   self:report()
 end
 
 --- The next event within `ms`, or nil: { kind=, protocol=, generation=, at=, text=, members=, assignment= }.
 function Member:next(ms)
-  local e = library().probe_next(self.probe, ms or 10000)
+  local e = lib.probe_next(self.probe, ms or 10000)
   if e == nil then return nil end
   local r = { kind = ffi.string(e.kind), protocol = e.protocol, generation = e.generation, members = e.nmembers,
     at = tonumber(e.at_ms), text = ffi.string(e.text) }
@@ -96,7 +85,7 @@ function Member:next(ms)
       error = a.error, offset = tonumber(a.config_offset), leader = a.is_leader, member_id = ffi.string(a.member_id),
       leader_url = ffi.string(a.leader_url) }
   end
-  library().probe_event_free(e)
+  lib.probe_event_free(e)
   self.log[#self.log + 1] = r.kind
   return r
 end
@@ -153,7 +142,7 @@ function Member:stop()
   for i, m in ipairs(members) do
     if m == self then
       table.remove(members, i)
-      library().probe_free(self.probe)
+      lib.probe_free(self.probe)
       return tonumber(C.lc_now_ms()) - t
     end
   end

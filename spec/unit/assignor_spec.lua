@@ -31,7 +31,6 @@ function Cluster:leave(id) self.members[id] = nil end
 function Cluster:round(lost)
   self.generation = self.generation + 1
   local ids = keys(self.members)
-  local anchors = {}
   local members = ffi.new("lc_group_member_t[?]", #ids)
   local out = ffi.new("lc_assignment_t[?]", #ids)
   local names = keys(self.work)
@@ -41,7 +40,7 @@ function Cluster:round(lost)
   end
   for i, id in ipairs(ids) do
     local url = "http://" .. id .. "/"
-    anchors[i] = url
+    self.members[id].url = url -- keeps the string alive
     members[i - 1].id, members[i - 1].url = id, url
     members[i - 1].config_offset = self.members[id].offset or self.offset
     work.fill(members[i - 1].allocation, self.members[id].work)
@@ -103,7 +102,8 @@ describe("cooperative assignor", function()
   it("gives a lone worker everything, new things only once", function()
     local c = cluster { work = { a = 2 } }
     c:join "w1"
-    assert.same({ w1 = { assigned = { "a", "a-0", "a-1" }, revoked = {}, delay = 0, error = 0, offset = 5 } }, c:round())
+    assert.same({ w1 = { assigned = { "a", "a-0", "a-1" }, revoked = {}, delay = 0, error = 0, offset = 5 } },
+      c:round())
     assert.same({}, c:round().w1.assigned)
     c.work.b = 1
     assert.same({ "b", "b-0" }, c:round().w1.assigned)

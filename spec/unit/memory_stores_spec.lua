@@ -15,8 +15,8 @@ describe("memory config store", function()
       end)
     end
     local named = "void (*)(void *, const char *)"
-    callbacks = { event("updated", named), event("removed", named), event("tasks", "void (*)(void *, const char *, int)"),
-      event("target", named) }
+    callbacks = { event("updated", named), event("removed", named),
+      event("tasks", "void (*)(void *, const char *, int)"), event("target", named) }
     local e = ffi.new "lc_config_events_t"
     e.connector_updated, e.connector_removed, e.tasks_updated, e.target_changed = unpack(callbacks)
     assert.equal(0, store.ops.start(store, e, nil, nil, core.err()))
@@ -108,8 +108,8 @@ describe("memory status store", function()
   local function get(name, task)
     local st = ffi.new "lc_status_t"
     if not store.ops.get(store, name, task, st) then return nil end
-    local r = { ffi.string(C.lc_state_name(st.state)), ffi.string(st.worker_id), st.trace ~= nil and ffi.string(st.trace),
-      st.generation }
+    local r = { ffi.string(C.lc_state_name(st.state)), ffi.string(st.worker_id),
+      st.trace ~= nil and ffi.string(st.trace), st.generation }
     C.lc_status_clear(st)
     return r
   end

@@ -25,7 +25,7 @@ local java = {
   array = unhex "aced0005757200025b42acf317f8060854e00200007870000000020102",
 }
 
-local dir, file, stores, callbacks
+local dir, file, stores
 
 local function open(path)
   local s = C.lc_offset_store_file_new(path or file)
@@ -37,10 +37,9 @@ end
 
 --- Message of the failure, or true.
 local function set(s, connector, t)
-  local n, keep = 0, {}
+  local n = 0
   local e = ffi.new("lc_offset_entry_t[?]", #t)
   for i, kv in ipairs(t) do
-    keep[i] = kv
     e[i - 1].partition, e[i - 1].offset = kv[1], kv[2] or nil
   end
   local result
@@ -88,8 +87,8 @@ describe("offset file", function()
     assert.equal('{"position":7}', get(s, "c", '{"f":"a"}'))
     proc.write(file, java.mixed)
     s = assert(open())
-    assert.same({ ['{"f":"a"}'] = '{"position":7}', ['{"f":"b"}'] = '{"position":9}', ['{"f":"d"}'] = '{"position":9}' },
-      list(s, "c"))
+    assert.same({ ['{"f":"a"}'] = '{"position":7}', ['{"f":"b"}'] = '{"position":9}',
+      ['{"f":"d"}'] = '{"position":9}' }, list(s, "c"))
     assert.is_nil(get(s, "c", '{"f":"n"}'))
     proc.write(file, java.empty)
     assert.same({}, list(assert(open()), "c"))
