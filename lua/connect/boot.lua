@@ -4,7 +4,7 @@ local root, folder = ...
 
 -- The real string table serves methods on strings, so what it must not offer is taken out before anything
 -- else runs.
-string.dump = nil
+rawset(string, "dump", nil)
 
 local host = require "connect.host"
 local values = require "connect.values"
@@ -26,8 +26,8 @@ end
 local real_ipairs = ipairs
 
 local env = {}
-for _, name in real_ipairs { "assert", "error", "getmetatable", "next", "pairs", "pcall", "rawequal", "rawget", "rawset",
-  "select", "setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall", "_VERSION" } do
+for _, name in real_ipairs { "assert", "error", "getmetatable", "next", "pairs", "pcall", "rawequal", "rawget",
+  "rawset", "select", "setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall", "_VERSION" } do
   env[name] = _G[name]
 end
 env._G = env

@@ -7,7 +7,9 @@ local ABI = 1
 
 local types = {
   { "lc_err_t", [[
-typedef struct lc_err { int kind; int code; const char *cls; char where[48]; char msg[1024]; char detail[2048]; } lc_err_t;
+typedef struct lc_err {
+  int kind; int code; const char *cls; char where[48]; char msg[1024]; char detail[2048];
+} lc_err_t;
 ]] },
   { "lc_buf_t", [[
 typedef struct lc_buf { char *p; size_t len, cap; bool oom; } lc_buf_t;
@@ -49,7 +51,9 @@ typedef struct lc_schema_builder lc_schema_builder_t;
   { "lc_record_t", [[
 typedef struct lc_slice { const char *p; size_t len; } lc_slice_t;
 typedef struct lc_source_partition { int refs; uint32_t len; char *json; void *tracker; } lc_source_partition_t;
-typedef struct lc_header { const char *name; const lc_schema_t *schema; lc_value_t value; lc_slice_t bytes; } lc_header_t;
+typedef struct lc_header {
+  const char *name; const lc_schema_t *schema; lc_value_t value; lc_slice_t bytes;
+} lc_header_t;
 typedef struct lc_batch lc_batch_t;
 typedef struct lc_record lc_record_t;
 struct lc_record {
@@ -151,8 +155,8 @@ void lc_line_writer_free(lc_line_writer_t *w);
 
 local C = ffi.C
 assert(C.lc_ffi_abi() == ABI, "luaconnect: the program and lua/connect are of different versions")
-for _, name in ipairs { "lc_err_t", "lc_buf_t", "lc_value_t", "lc_decimal_t", "lc_schema_t", "lc_header_t", "lc_record_t",
-  "lc_batch_t", "lc_source_partition_t", "lc_json_t", "lc_line_reader_conf_t", "lc_ffi_exchange_t" } do
+for _, name in ipairs { "lc_err_t", "lc_buf_t", "lc_value_t", "lc_decimal_t", "lc_schema_t", "lc_header_t",
+  "lc_record_t", "lc_batch_t", "lc_source_partition_t", "lc_json_t", "lc_line_reader_conf_t", "lc_ffi_exchange_t" } do
   assert(tonumber(C.lc_ffi_sizeof(name)) == ffi.sizeof(name),
     "luaconnect: the program and lua/connect disagree about " .. name)
 end

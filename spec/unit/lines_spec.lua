@@ -460,11 +460,11 @@ describe("line writer", function()
     for _, case in ipairs(golden.cases "connectors/sink.jsonl") do
       local config = case.config or {}
       local class = config["value.converter"] or "org.apache.kafka.connect.json.JsonConverter"
-      if type(case.topic_values) == "table" and classes[class] and not config.transforms then
+      local values_given = type(case.topic_values) == "table" and case.topic_values ~= golden.null
+      if values_given and type(case.output) == "string" and classes[class] and not config.transforms then
         it(case.name, function()
           local err = core.err()
           local cls = C.lc_converter_class_find(class)
-          if cls == nil then pending "converters are not built in" return end
           local props = core.props { ["schemas.enable"] = config["value.converter.schemas.enable"] or "true" }
           local cv = cls.create(cls, props, "value", err)
           local b = ffi.gc(C.lc_batch_new(8), C.lc_batch_unref)
