@@ -262,6 +262,7 @@ static void load_and_select(lua_State *L, void *arg)
         lc_state_function(L, "select");
         lua_pushinteger(L, impl->index);
         lua_call(L, 1, 0);
+        lua_gc(L, LUA_GCCOLLECT, 0); /* what loading left behind: idle states are many */
 }
 
 lc_state_t *lc_state_for_plugin(const lc_plugin_t *plugin, const lc_script_host_t *host, lc_err_t *err)

@@ -13,7 +13,18 @@ local declare = require "connect.declare"
 local connect = require "connect"
 
 -- the sandbox -------------------------------------------------------------------------------------
-local PUBLIC = { ["connect"] = true, ["connect.json"] = true, ["connect.schema"] = true, ["connect.lines"] = true }
+-- Modules a plugin may require; all but connect itself are loaded when first used: they bring the FFI along,
+-- which a connector's state or the scan can do without.
+local PUBLIC = { ["connect"] = connect }
+for _, name in ipairs { "connect.json", "connect.schema", "connect.lines" } do
+  PUBLIC[name] = setmetatable({}, {
+    __index = function(t, k)
+      setmetatable(t, nil)
+      for key, v in pairs(require(name)) do t[key] = v end
+      return t[k]
+    end,
+  })
+end
 
 local function copy_of(t, except)
   local out = {}
@@ -98,7 +109,7 @@ end
 --- require of the plugin: connect and its public parts, and ROOT.x from its own folder.
 function env.require(name)
   if type(name) ~= "string" then error("require: a string expected, got " .. type(name), 2) end
-  if PUBLIC[name] then return require(name) end
+  if PUBLIC[name] then return PUBLIC[name] end
   local m = loaded[name]
   if m == LOADING then error(("module '%s' requires itself"):format(name), 2) end
   if m ~= nil then return m end
@@ -136,11 +147,11 @@ function R.load(path)
   list = declare.list(chunk(root))
 end
 
-function R.describe() return declare.describe(list) end
+function R.describe() return require("connect.describe").list(list) end
 
 function R.select(index) decl = list[index] end
 
-function R.validate(config, bad) return declare.validate(decl, config, bad) end
+function R.validate(config, bad) return require("connect.describe").validate(decl, config, bad) end
 
 function R.exactly_once(config)
   if type(decl.exactly_once) == "function" then return decl.exactly_once(config) end
@@ -292,7 +303,7 @@ function R.stop() call("stop") end
 
 function R.task_configs(config, max)
   if not decl.task_configs then return { {} } end
-  return declare.task_configs(decl.task_configs(config, max), config)
+  return require("connect.describe").task_configs(decl.task_configs(config, max), config)
 end
 
 -- source

@@ -99,8 +99,9 @@ typedef struct lc_lua_batch { lc_batch_t *b; uint64_t bytes; bool viewed; } lc_l
 ]] },
 }
 
+local fresh = not require("connect.host").outside -- a worker's state: nothing is declared yet
 for _, t in ipairs(types) do
-  if not pcall(ffi.typeof, t[1]) then ffi.cdef(t[2]) end
+  if fresh or not pcall(ffi.typeof, t[1]) then ffi.cdef(t[2]) end
 end
 
 ffi.cdef [[
