@@ -4,7 +4,7 @@ local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 local golden = require "spec.support.golden"
 
-local program = os.getenv "LUACONNECT" or "build/luaconnect"
+local program = os.getenv "LUACONNECT" or os.getenv "PWD" .. "/build/luaconnect"
 local all = os.getenv "LC_ALL_TESTS"
 
 local function run(args, seconds)
@@ -69,14 +69,14 @@ describe("a start that cannot work", function()
     local id = kafka.unique "several"
     local admin = ("%s kafka run org.apache.kafka.tools.TopicCommand --bootstrap-server %s --create --topic "):format(
       "./dev", broker.bootstrap)
-    assert.equal(0, select(2, proc.run(admin .. id .. "-configs --partitions 3 --config cleanup.policy=compact >&2")))
+    assert.equal(0, select(2, proc.run(admin .. id .. "-configs --partitions 3 --config cleanup.policy=compact > /dev/null")))
     local w = kafka.worker { broker = broker, id = id, start = false }
     w:start(false)
     assert.equal(1, w.process:wait(60))
     assert.matches("required to have a single partition in order to guarantee consistency of connector " ..
       "configurations, but found 3 partitions", w:log(), 1, true)
     id = kafka.unique "deleting"
-    assert.equal(0, select(2, proc.run(admin .. id .. "-offsets --partitions 5 --config cleanup.policy=delete >&2")))
+    assert.equal(0, select(2, proc.run(admin .. id .. "-offsets --partitions 5 --config cleanup.policy=delete > /dev/null")))
     w = kafka.worker { broker = broker, id = id, start = false }
     w:start(false)
     assert.equal(1, w.process:wait(60))
