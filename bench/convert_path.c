@@ -1,5 +1,6 @@
 /*
- * convert_path.c - CPU time of one conversion of a 100-byte line, both ways; built and run by convert_bench.lua.
+ * convert_path.c - CPU time of one conversion of a 100-byte line, both ways; built and run by
+ * convert_bench.lua.
  */
 #include "base/props.h"
 #include "convert/converter.h"
@@ -42,7 +43,7 @@ static void measure(const char *title, const char *name, const char *schemas, co
         }
         kept = malloc(bytes.len);
         memcpy(kept, bytes.p, bytes.len);
-        copy = (lc_slice_t){ kept, bytes.len };
+        copy = (lc_slice_t){kept, bytes.len};
         for (int run = 0; run < RUNS; run++) {
                 double t = now_ns();
 
@@ -75,12 +76,16 @@ static void measure(const char *title, const char *name, const char *schemas, co
 
 int main(void)
 {
-        static const char ascii[] = "GET /index.html?id=4711 HTTP/1.1 200 5120 Mozilla/5.0 (X11; Linux x86_64) "
-                                    "AppleWebKit/537.36 (KHTML)";
-        static const char utf8[] = "Gr\xC3\xBC\xC3\x9F" "e aus K\xC3\xB6ln, \xE6\x97\xA5\xE6\x9C\xAC \xE2\x82\xAC 4711, "
-                                   "Gr\xC3\xBC\xC3\x9F" "e aus K\xC3\xB6ln, \xE6\x97\xA5\xE6\x9C\xAC \xE2\x82\xAC 4711 und mehr";
-        static const char escapes[] = "{\"id\":4711,\"name\":\"say \\\"hi\\\"\",\"path\":\"C:\\\\temp\\\\new\","
-                                      "\"list\":[1,2,3],\"ok\":true,\"note\":\"x\"}";
+        static const char ascii[] =
+                "GET /index.html?id=4711 HTTP/1.1 200 5120 Mozilla/5.0 (X11; Linux x86_64) "
+                "AppleWebKit/537.36 (KHTML)";
+        static const char utf8[] = "Gr\xC3\xBC\xC3\x9F"
+                                   "e aus K\xC3\xB6ln, \xE6\x97\xA5\xE6\x9C\xAC \xE2\x82\xAC 4711, "
+                                   "Gr\xC3\xBC\xC3\x9F"
+                                   "e aus K\xC3\xB6ln, \xE6\x97\xA5\xE6\x9C\xAC \xE2\x82\xAC 4711 und mehr";
+        static const char escapes[] =
+                "{\"id\":4711,\"name\":\"say \\\"hi\\\"\",\"path\":\"C:\\\\temp\\\\new\","
+                "\"list\":[1,2,3],\"ok\":true,\"note\":\"x\"}";
 
         measure("JsonConverter, ASCII", "JsonConverter", NULL, ascii);
         measure("JsonConverter, UTF-8", "JsonConverter", NULL, utf8);

@@ -53,11 +53,15 @@ static int bad_char(const char *s, size_t n, int index, const char *text, char w
         if (text)
                 snprintf(why, 200, "%s", text);
         else if (c <= ' ')
-                snprintf(why, 200, "Illegal white space character (code 0x%x) as character #%d of 4-char base64 "
-                         "unit: can only used between units", (unsigned)c, index + 1);
+                snprintf(why, 200,
+                         "Illegal white space character (code 0x%x) as character #%d of 4-char base64 "
+                         "unit: can only used between units",
+                         (unsigned)c, index + 1);
         else if (c == '=')
-                snprintf(why, 200, "Unexpected padding character ('=') as character #%d of 4-char base64 unit: "
-                         "padding only legal as 3rd or 4th character", index + 1);
+                snprintf(why, 200,
+                         "Unexpected padding character ('=') as character #%d of 4-char base64 unit: "
+                         "padding only legal as 3rd or 4th character",
+                         index + 1);
         else if (c == 0x7F || (c >= 0x80 && c < 0xA0))
                 snprintf(why, 200, "Illegal character (code 0x%x) in base64 content", (unsigned)c);
         else
@@ -68,7 +72,8 @@ static int bad_char(const char *s, size_t n, int index, const char *text, char w
 
 static int short_end(char why[200])
 {
-        snprintf(why, 200, "Unexpected end of base64-encoded String: base64 variant 'MIME-NO-LINEFEEDS' expects "
+        snprintf(why, 200,
+                 "Unexpected end of base64-encoded String: base64 variant 'MIME-NO-LINEFEEDS' expects "
                  "padding (one or more '=' characters) at the end. This Base64Variant might have been "
                  "incorrectly configured");
         return -1;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lc_converter_types[] = { "key", "value", "header", NULL };
+const char *const lc_converter_types[] = {"key", "value", "header", NULL};
 
 const lc_converter_class_t *const lc_converter_classes[] = {
         &lc_boolean_converter_class,
@@ -25,7 +25,7 @@ const lc_converter_class_t *const lc_converter_classes[] = {
 /* "Json" for JsonConverter, "Simple" for SimpleHeaderConverter. */
 static bool pruned(const char *simple, const char *name)
 {
-        static const char *const suffixes[] = { "HeaderConverter", "Converter" };
+        static const char *const suffixes[] = {"HeaderConverter", "Converter"};
         size_t n = strlen(name), all = strlen(simple);
 
         for (size_t i = 0; i < 2; i++) {
@@ -51,7 +51,7 @@ const lc_converter_class_t *lc_converter_class_find(const char *name)
 lc_props_t *lc_converter_config(const lc_converter_class_t *cls, const lc_props_t *config, lc_err_t *err)
 {
         lc_props_t *empty = config ? NULL : lc_props_new(), *out = lc_props_new();
-        lc_strv_t errors = { NULL, 0 };
+        lc_strv_t errors = {NULL, 0};
 
         for (int i = 0; i < cls->nrows && !errors.n; i++) {
                 const lc_config_row_t *row = &cls->rows[i];

@@ -10,13 +10,16 @@
 #include "convert/converter.h"
 
 extern const lc_converter_class_t lc_boolean_converter_class, lc_byte_array_converter_class,
-        lc_double_converter_class, lc_float_converter_class, lc_integer_converter_class, lc_long_converter_class,
-        lc_short_converter_class, lc_json_converter_class, lc_simple_header_converter_class,
-        lc_string_converter_class;
+        lc_double_converter_class, lc_float_converter_class, lc_integer_converter_class,
+        lc_long_converter_class, lc_short_converter_class, lc_json_converter_class,
+        lc_simple_header_converter_class, lc_string_converter_class;
 
-#define LC_CONVERTER_TYPE_ROW \
-        { .name = "converter.type", .type = LC_CFG_STRING, .required = true, .importance = LC_LOW, .order = -1, \
-          .doc = "How this converter will be used.", .check = lc_check_one_of, .one_of = lc_converter_types }
+#define LC_CONVERTER_TYPE_ROW                                                                                \
+        {                                                                                                    \
+                .name = "converter.type", .type = LC_CFG_STRING, .required = true, .importance = LC_LOW,     \
+                .order = -1, .doc = "How this converter will be used.", .check = lc_check_one_of,            \
+                .one_of = lc_converter_types                                                                 \
+        }
 extern const char *const lc_converter_types[]; /* "key", "value", "header", NULL */
 
 /* Values of the class's rows, converter.type left out (the runtime gives the role). NULL with a

@@ -118,8 +118,8 @@ static int big_digit(big_t *b, const big_t *s)
         return q;
 }
 
-static const int N_5_BITS[] = { 0, 3, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28, 31, 33, 35, 38, 40, 42, 45, 47,
-                                49, 52, 54, 56, 59, 61 };
+static const int N_5_BITS[] = {0,  3,  5,  7,  10, 12, 14, 17, 19, 21, 24, 26, 28, 31,
+                               33, 35, 38, 40, 42, 45, 47, 49, 52, 54, 56, 59, 61};
 enum { N5 = sizeof(N_5_BITS) / sizeof(N_5_BITS[0]) };
 
 static int64_t pow5(int n)
@@ -170,10 +170,10 @@ static void whole_digits(digits_t *o, int64_t v, int insignificant)
 
 static int insignificant_digits(int p)
 {
-        static const char table[] = { 0,  0,  0,  0,  1,  1,  1,  2,  2,  2,  3,  3,  3,  3,  4,  4,
-                                      4,  5,  5,  5,  6,  6,  6,  6,  7,  7,  7,  8,  8,  8,  9,  9,
-                                      9,  9,  10, 10, 10, 11, 11, 11, 12, 12, 12, 12, 13, 13, 13, 14,
-                                      14, 14, 15, 15, 15, 15, 16, 16, 16, 17, 17, 17, 18, 18, 18, 19 };
+        static const char table[] = {0,  0,  0,  0,  1,  1,  1,  2,  2,  2,  3,  3,  3,  3,  4,  4,
+                                     4,  5,  5,  5,  6,  6,  6,  6,  7,  7,  7,  8,  8,  8,  9,  9,
+                                     9,  9,  10, 10, 10, 11, 11, 11, 12, 12, 12, 12, 13, 13, 13, 14,
+                                     14, 14, 15, 15, 15, 15, 16, 16, 16, 17, 17, 17, 18, 18, 18, 19};
 
         return p > 1 && p < (int)sizeof(table) ? table[p] : 0;
 }
@@ -195,7 +195,8 @@ typedef struct scaled {
 /* Digits with 64-bit (`word` 64) or 32-bit arithmetic, which wraps as Java's does. */
 static bool word_digits(digits_t *o, const scaled_t *k, int word, bool *low, bool *high, int64_t *diff)
 {
-        int64_t b = (k->fract * pow5(k->b5)) << k->b2, s = pow5(k->s5) << k->s2, m = pow5(k->b5) << k->m2, tens;
+        int64_t b = (k->fract * pow5(k->b5)) << k->b2, s = pow5(k->s5) << k->s2, m = pow5(k->b5) << k->m2,
+                tens;
         int q;
 
 #define WRAP(x) ((x) = word == 32 ? (int32_t)(x) : (x))
@@ -294,7 +295,8 @@ static void make_digits(digits_t *o, int bin_exp, int64_t fract, int significant
         if (bin_exp <= 62 && bin_exp >= -21 && tiny == 0 && nfract < 64) {
                 int noise = bin_exp > significant ? insignificant_digits(bin_exp - significant - 1) : 0;
 
-                fract = bin_exp >= EXP_SHIFT ? fract << (bin_exp - EXP_SHIFT) : fract >> (EXP_SHIFT - bin_exp);
+                fract = bin_exp >= EXP_SHIFT ? fract << (bin_exp - EXP_SHIFT)
+                                             : fract >> (EXP_SHIFT - bin_exp);
                 whole_digits(o, fract, noise);
                 return;
         }

@@ -83,8 +83,9 @@ static void append_date(int64_t ms, lc_buf_t *out)
                 lc_buf_printf(out, "%" PRId64, ms);
                 return;
         }
-        lc_buf_printf(out, "%.3s %.3s %02d %02d:%02d:%02d %s %d", days + 3 * tm.tm_wday, months + 3 * tm.tm_mon,
-                      tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, tm.tm_zone ? tm.tm_zone : "UTC", tm.tm_year + 1900);
+        lc_buf_printf(out, "%.3s %.3s %02d %02d:%02d:%02d %s %d", days + 3 * tm.tm_wday,
+                      months + 3 * tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                      tm.tm_zone ? tm.tm_zone : "UTC", tm.tm_year + 1900);
 }
 
 /* Java prints an identity; ours is made of the address. */

@@ -7,6 +7,7 @@
  * Tests:     spec/unit/json_spec.lua
  */
 #include "convert/json.h"
+#include "convert/json_parser.h"
 #include "convert/text.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -14,26 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
-#define CLS_PARSE "com.fasterxml.jackson.core.JsonParseException"
-#define CLS_EOF "com.fasterxml.jackson.core.io.JsonEOFException"
 #define CLS_LIMIT "com.fasterxml.jackson.core.exc.StreamConstraintsException"
 #define CLS_INPUT "com.fasterxml.jackson.databind.exc.MismatchedInputException"
-#define SOURCE "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: %zu, column: %zu]"
+#define SOURCE                                                                                               \
+        "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: %zu, column: "   \
+        "%zu]"
 #define ANY_VALUE "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 
-enum { MAX_NUMBER = 1000, MAX_LITERAL = MAX_NUMBER + 8, MAX_TOKEN = 256, FEW = 16 };
-
-typedef struct parser {
-        const char *start, *p, *end;
-        int flags, depth;
-        char close; /* of the innermost open container */
-        lc_arena_t *arena, *texts; /* of nodes, of decoded strings */
-        lc_err_t *err;
-} parser_t;
+enum { MAX_TOKEN = 256, FEW = 16 };
 
 typedef struct lc_json_doc {
         lc_json_t root; /* first: lc_json_free() gets its address */
@@ -42,7 +32,7 @@ typedef struct lc_json_doc {
 
 /* ---- errors ---- */
 
-static void locate(const parser_t *ps, const char *at, size_t *line, size_t *column)
+static void locate(const lc_json_parser_t *ps, const char *at, size_t *line, size_t *column)
 {
         const char *row = ps->start;
 
@@ -55,9 +45,7 @@ static void locate(const parser_t *ps, const char *at, size_t *line, size_t *col
         *column = (size_t)(at - row) + 1;
 }
 
-static int fail(parser_t *ps, const char *cls, const char *at, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
-static int fail(parser_t *ps, const char *cls, const char *at, const char *fmt, ...)
+int lc_json_fail(lc_json_parser_t *ps, const char *cls, const char *at, const char *fmt, ...)
 {
         char text[900];
         size_t line, column;
@@ -70,13 +58,13 @@ static int fail(parser_t *ps, const char *cls, const char *at, const char *fmt, 
         return lc_err_set_cls(ps->err, LC_DATA, 0, cls, "%s\n at " SOURCE, text, line, column);
 }
 
-static int out_of_memory(parser_t *ps)
+int lc_json_no_memory(lc_json_parser_t *ps)
 {
         return lc_err_set(ps->err, LC_FATAL, ENOMEM, "Out of memory while reading JSON");
 }
 
 /* "'x' (code 120)" of the byte at `at`, which Jackson takes for a Latin-1 character. */
-static void describe(const char *at, char out[64])
+void lc_json_describe(const char *at, char out[64])
 {
         unsigned char c = (unsigned char)*at;
         char text[8] = "";
@@ -88,39 +76,40 @@ static void describe(const char *at, char out[64])
                 snprintf(out, 64, "'%s' (code %u)", text, c);
 }
 
-static int unexpected(parser_t *ps, const char *at, const char *comment)
+int lc_json_unexpected(lc_json_parser_t *ps, const char *at, const char *comment)
 {
         char what[64];
 
-        describe(at, what);
-        return fail(ps, CLS_PARSE, at, "Unexpected character (%s): %s", what, comment);
+        lc_json_describe(at, what);
+        return lc_json_fail(ps, LC_CLS_JSON_PARSE, at, "Unexpected character (%s): %s", what, comment);
 }
 
-static int bad_number(parser_t *ps, const char *at, const char *comment)
+static int bad_number(lc_json_parser_t *ps, const char *at, const char *comment)
 {
         char what[64];
 
-        describe(at, what);
-        return fail(ps, CLS_PARSE, at, "Unexpected character (%s) in numeric value: %s", what, comment);
+        lc_json_describe(at, what);
+        return lc_json_fail(ps, LC_CLS_JSON_PARSE, at, "Unexpected character (%s) in numeric value: %s", what,
+                            comment);
 }
 
 static bool identifier_start(uint32_t c)
 {
-        return (c | 32) - 'a' < 26 || c == '$' || c == '_' || (c >= 0xA2 && c <= 0xA5) || c == 0xAA || c == 0xB5 ||
-               c == 0xBA || (c >= 0xC0 && c != 0xD7 && c != 0xF7);
+        return (c | 32) - 'a' < 26 || c == '$' || c == '_' || (c >= 0xA2 && c <= 0xA5) || c == 0xAA ||
+               c == 0xB5 || c == 0xBA || (c >= 0xC0 && c != 0xD7 && c != 0xF7);
 }
 
 static bool identifier_part(uint32_t c)
 {
         if (c >= 0x2000 && c <= 0x206F)
                 return false;
-        return identifier_start(c) || c - '0' < 10 || c <= 8 || (c >= 0x0E && c <= 0x1B) || (c >= 0x7F && c <= 0x9F) ||
-               c == 0xAD;
+        return identifier_start(c) || c - '0' < 10 || c <= 8 || (c >= 0x0E && c <= 0x1B) ||
+               (c >= 0x7F && c <= 0x9F) || c == 0xAD;
 }
 
-/* A word that is no JSON token. `at` is its start, `from` where reading goes on (what is before is known to be
- * good). Jackson takes the first byte as a Latin-1 character. */
-static int bad_token(parser_t *ps, const char *at, const char *from)
+/* A word that is no JSON token. `at` is its start, `from` where reading goes on (what is before is known to
+ * be good). Jackson takes the first byte as a Latin-1 character. */
+static int bad_token(lc_json_parser_t *ps, const char *at, const char *from)
 {
         char word[MAX_TOKEN * 4 + 8];
         size_t n = 0, used, chars = 0;
@@ -140,7 +129,8 @@ static int bad_token(parser_t *ps, const char *at, const char *from)
                 uint32_t c = lc_utf8_next(q, (size_t)(ps->end - q), &used, &ok);
 
                 if (!ok)
-                        return fail(ps, CLS_PARSE, q + 1, "Invalid UTF-8 start byte 0x%x", (unsigned char)*q);
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + 1, "Invalid UTF-8 start byte 0x%x",
+                                            (unsigned char)*q);
                 if (!identifier_part(c))
                         break;
                 n += (size_t)lc_utf8_put(word + n, c);
@@ -150,287 +140,74 @@ static int bad_token(parser_t *ps, const char *at, const char *from)
                         break;
                 }
         }
-        return fail(ps, CLS_PARSE, at, "Unrecognized token '%.*s': was expecting " ANY_VALUE, (int)n, word);
+        return lc_json_fail(ps, LC_CLS_JSON_PARSE, at, "Unrecognized token '%.*s': was expecting " ANY_VALUE,
+                            (int)n, word);
 }
 
 /* ---- white space and lookahead ---- */
 
-static void skip_blank(parser_t *ps)
+static void skip_blank(lc_json_parser_t *ps)
 {
         while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\t' || *ps->p == '\r'))
                 ps->p++;
 }
 
 /* 0 at something that can be looked at, -1 with an error for a control character. */
-static int check_control(parser_t *ps)
+static int check_control(lc_json_parser_t *ps)
 {
         unsigned char c = (unsigned char)*ps->p;
 
         if (c < 0x20)
-                return fail(ps, CLS_PARSE, ps->p + 1, "Illegal character ((CTRL-CHAR, code %u)): only regular white "
-                            "space (\\r, \\n, \\t) is allowed between tokens", c);
+                return lc_json_fail(ps, LC_CLS_JSON_PARSE, ps->p + 1,
+                                    "Illegal character ((CTRL-CHAR, code %u)): only regular white "
+                                    "space (\\r, \\n, \\t) is allowed between tokens",
+                                    c);
         if (c == '/')
-                return unexpected(ps, ps->p, "maybe a (non-standard) comment? (not recognized as one since Feature "
-                                  "'ALLOW_COMMENTS' not enabled for parser)");
+                return lc_json_unexpected(
+                        ps, ps->p,
+                        "maybe a (non-standard) comment? (not recognized as one since Feature "
+                        "'ALLOW_COMMENTS' not enabled for parser)");
         return 0;
 }
 
-static int at_end(parser_t *ps, const char *open)
+static int at_end(lc_json_parser_t *ps, const char *open)
 {
         size_t line, column;
 
         if (!open)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input");
+                return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end, "Unexpected end-of-input");
         locate(ps, open, &line, &column);
-        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input: expected close marker for %s (start marker at "
-                    SOURCE ")", *open == '{' ? "Object" : "Array", line, column);
+        return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end,
+                            "Unexpected end-of-input: expected close marker for %s (start marker at " SOURCE
+                            ")",
+                            *open == '{' ? "Object" : "Array", line, column);
 }
 
-static int wrong_close(parser_t *ps, const char *open)
+static int wrong_close(lc_json_parser_t *ps, const char *open)
 {
         size_t line, column;
 
         locate(ps, open, &line, &column);
-        return fail(ps, CLS_PARSE, ps->p, "Unexpected close marker '%c': expected '%c' (for %s starting at " SOURCE ")",
-                    *ps->p, *open == '{' ? '}' : ']', *open == '{' ? "Object" : "Array", line, column);
-}
-
-/* ---- strings ---- */
-
-#ifdef __SSE2__
-static inline unsigned scan_stops(__m128i v)
-{
-        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), ctl = _mm_set1_epi8(31);
-        __m128i stop = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
-                                    _mm_cmpeq_epi8(_mm_min_epu8(v, ctl), v));
-
-        return (unsigned)_mm_movemask_epi8(stop);
-}
-
-static inline const char *stopped(const char *p, unsigned stop, unsigned above, unsigned h, bool *high)
-{
-        unsigned k = (unsigned)__builtin_ctz(stop);
-
-        *high |= (above | (h & ((1u << k) - 1))) != 0;
-        return p + k;
-}
-#endif
-
-const char *lc_json_scan(const char *p, const char *end, bool *high)
-{
-#ifdef __SSE2__
-        const char *start = p;
-        unsigned above = 0, m, h;
-
-        for (; end - p >= 16; p += 16) {
-                __m128i v = _mm_loadu_si128((const __m128i *)p);
-
-                m = scan_stops(v);
-                h = (unsigned)_mm_movemask_epi8(v);
-                if (m)
-                        return stopped(p, m, above, h, high);
-                above |= h;
-        }
-        if (p < end && end - start >= 16) { /* the last 16 bytes, those seen before shifted out */
-                __m128i v = _mm_loadu_si128((const __m128i *)(end - 16));
-
-                m = scan_stops(v) >> (16 - (end - p));
-                h = (unsigned)_mm_movemask_epi8(v) >> (16 - (end - p));
-                if (m)
-                        return stopped(p, m, above, h, high);
-                above |= h;
-                p = end;
-        }
-        *high |= above != 0;
-#endif
-        for (; p < end; p++) {
-                unsigned char c = (unsigned char)*p;
-
-                if (c < 0x20 || c == '"' || c == '\\')
-                        return p;
-                *high |= c >= 0x80;
-        }
-        return end;
-}
-
-static int hex_digit(char c)
-{
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 32;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int string_end(parser_t *ps, const char *q, const char *what)
-{
-        unsigned char c;
-
-        if (q >= ps->end && !strcmp(what, "field name") && ps->p == ps->end)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input: was expecting closing '\"' for name");
-        if (q >= ps->end)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in %s", what);
-        c = (unsigned char)*q;
-        return fail(ps, CLS_PARSE, q, "Illegal unquoted character ((CTRL-CHAR, code %u)): has to be escaped using "
-                    "backslash to be included in %s", c, !strcmp(what, "field name") ? "name" : "string value");
-}
-
-/* \uXXXX at q (behind the 'u'). Returns the unit or -1. */
-static int read_unit(parser_t *ps, const char *q)
-{
-        int unit = 0;
-
-        for (int i = 0; i < 4; i++, q++) {
-                int d = q < ps->end ? hex_digit(*q) : 0;
-
-                if (q >= ps->end)
-                        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in character escape sequence");
-                if (d < 0)
-                        return unexpected(ps, q, "expected a hex-digit for character escape sequence");
-                unit = unit << 4 | d;
-        }
-        return unit;
-}
-
-/* One escape at *at (the backslash); writes its UTF-8. A lone surrogate becomes '?', as Java writes it. */
-static int read_escape(parser_t *ps, const char **at, char **out)
-{
-        static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-        const char *q = *at + 1, *hit;
-        int unit;
-        uint32_t c;
-
-        if (q >= ps->end)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in character escape sequence");
-        if (*q && (hit = strchr(from, *q))) {
-                *(*out)++ = to[hit - from];
-                *at = q + 1;
-                return 0;
-        }
-        if (*q != 'u') {
-                char what[64];
-
-                describe(q, what);
-                return fail(ps, CLS_PARSE, q, "Unrecognized character escape %s", what);
-        }
-        unit = read_unit(ps, q + 1);
-        if (unit < 0)
-                return -1;
-        q += 5;
-        c = (uint32_t)unit;
-        if (c >= 0xD800 && c < 0xDC00 && ps->end - q >= 6 && q[0] == '\\' && q[1] == 'u') {
-                int low = 0;
-
-                for (int i = 2; i < 6 && low >= 0; i++)
-                        low = hex_digit(q[i]) < 0 ? -1 : low << 4 | hex_digit(q[i]);
-                if (low >= 0xDC00 && low <= 0xDFFF) {
-                        c = 0x10000 + ((c - 0xD800) << 10) + ((uint32_t)low - 0xDC00);
-                        q += 6;
-                }
-        }
-        *out += lc_utf8_put(*out, c >= 0xD800 && c <= 0xDFFF ? '?' : c);
-        *at = q;
-        return 0;
-}
-
-/* One character above ASCII as Jackson decodes it: overlong forms pass, surrogates do not. */
-static int read_high(parser_t *ps, const char **at, char **out)
-{
-        const char *q = *at;
-        unsigned char a = (unsigned char)*q;
-        int more = a >= 0xC0 && a < 0xE0 ? 1 : a >= 0xE0 && a < 0xF0 ? 2 : a >= 0xF0 && a < 0xF8 ? 3 : 0;
-        uint32_t c = more == 1 ? a & 0x1Fu : more == 2 ? a & 0x0Fu : a & 0x07u;
-
-        q++;
-        if (!more)
-                return fail(ps, CLS_PARSE, q, "Invalid UTF-8 start byte 0x%x", a);
-        for (int i = 0; i < more; i++, q++) {
-                if (q >= ps->end)
-                        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in VALUE_STRING");
-                if (((unsigned char)*q & 0xC0) != 0x80)
-                        return fail(ps, CLS_PARSE, q + 1, "Invalid UTF-8 middle byte 0x%x", (unsigned char)*q);
-                c = c << 6 | ((unsigned char)*q & 0x3F);
-        }
-        if (c >= 0xD800 && c <= 0xDFFF)
-                return fail(ps, CLS_PARSE, q, "Invalid UTF-8: Illegal surrogate character 0x%x", (unsigned)c);
-        if (c > 0x10FFFF) {
-                memcpy(*out, "??", 2);
-                *out += 2;
-        } else {
-                *out += lc_utf8_put(*out, c);
-        }
-        *at = q;
-        return 0;
-}
-
-static int decode_string(parser_t *ps, const char *what, const char **text, size_t *len)
-{
-        const char *q = ps->p, *stop = q;
-        bool high = false;
-        char *out, *at;
-
-        for (;;) { /* how much room is needed at most */
-                stop = lc_json_scan(stop, ps->end, &high);
-                if (stop < ps->end && *stop == '\\' && ps->end - stop > 1)
-                        stop += 2;
-                else
-                        break;
-        }
-        at = out = lc_arena_room(ps->texts, (size_t)(stop - q) + 8);
-        if (!out)
-                return out_of_memory(ps);
-        for (;;) {
-                const char *run = q;
-
-                while (q < ps->end && (unsigned char)*q >= 0x20 && (unsigned char)*q < 0x80 && *q != '"' && *q != '\\')
-                        q++;
-                memcpy(at, run, (size_t)(q - run));
-                at += q - run;
-                if (q < ps->end && *q == '"')
-                        break;
-                if (q >= ps->end || (unsigned char)*q < 0x20)
-                        return string_end(ps, q, what);
-                if (*q == '\\' ? read_escape(ps, &q, &at) < 0 : read_high(ps, &q, &at) < 0)
-                        return -1;
-        }
-        *at = '\0';
-        *text = out;
-        *len = (size_t)(at - out);
-        lc_arena_commit(ps->texts, *len + 1);
-        ps->p = q + 1;
-        return 0;
-}
-
-/* At the opening quote. */
-static int read_string(parser_t *ps, const char *what, const char **text, size_t *len)
-{
-        bool high = false;
-        const char *stop = lc_json_scan(++ps->p, ps->end, &high);
-        size_t n = (size_t)(stop - ps->p);
-
-        if (stop >= ps->end || *stop != '"' || (high && !lc_utf8_valid(ps->p, n)))
-                return decode_string(ps, what, text, len);
-        *text = ps->flags & LC_JSON_BORROW ? ps->p : lc_arena_dup(ps->texts, ps->p, n);
-        if (!*text)
-                return out_of_memory(ps);
-        *len = n;
-        ps->p = stop + 1;
-        return 0;
+        return lc_json_fail(ps, LC_CLS_JSON_PARSE, ps->p,
+                            "Unexpected close marker '%c': expected '%c' (for %s starting at " SOURCE ")",
+                            *ps->p, *open == '{' ? '}' : ']', *open == '{' ? "Object" : "Array", line,
+                            column);
 }
 
 /* ---- numbers and words ---- */
 
-static bool is_digit(const parser_t *ps, const char *q)
+static bool is_digit(const lc_json_parser_t *ps, const char *q)
 {
         return q < ps->end && *q >= '0' && *q <= '9';
 }
 
-static int number_eof(parser_t *ps)
+static int number_eof(lc_json_parser_t *ps)
 {
-        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in null");
+        return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end, "Unexpected end-of-input in null");
 }
 
 /* Java keeps the exponent of a BigDecimal in an int. `q` is behind the 'e'. */
-static int check_exponent(parser_t *ps, const char *from, const char *q, const char *to)
+static int check_exponent(lc_json_parser_t *ps, const char *from, const char *q, const char *to)
 {
         int64_t exp = 0;
 
@@ -442,8 +219,10 @@ static int check_exponent(parser_t *ps, const char *from, const char *q, const c
                         exp = exp * 10 + (*d - '0');
         if (to - q <= 10 && exp <= INT_MAX)
                 return 0;
-        return lc_err_set_cls(ps->err, LC_DATA, 0, "java.lang.NumberFormatException", "Value \"%.*s\" can not be "
-                              "deserialized as `java.math.BigDecimal`, reason:  %s", (int)(to - from), from,
+        return lc_err_set_cls(ps->err, LC_DATA, 0, "java.lang.NumberFormatException",
+                              "Value \"%.*s\" can not be "
+                              "deserialized as `java.math.BigDecimal`, reason:  %s",
+                              (int)(to - from), from,
                               to - q > 10 ? "Too many nonzero exponent digits." : "Exponent overflow.");
 }
 
@@ -456,16 +235,18 @@ static size_t count_digits(const char *from, const char *to)
         return n;
 }
 
-static int take_number(parser_t *ps, lc_json_t *n, const char *from, const char *zeros, const char *to)
+static int take_number(lc_json_parser_t *ps, lc_json_t *n, const char *from, const char *zeros,
+                       const char *to)
 {
         size_t len = (size_t)(to - zeros);
         bool minus = *from == '-' && zeros != from + 1;
         char *copy;
 
-        if (to - from > MAX_NUMBER && count_digits(from, to) > MAX_NUMBER)
-                return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT, "Number value length (%zu) exceeds the maximum "
+        if (to - from > LC_JSON_MAX_NUMBER && count_digits(from, to) > LC_JSON_MAX_NUMBER)
+                return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT,
+                                      "Number value length (%zu) exceeds the maximum "
                                       "allowed (%d, from `StreamReadConstraints.getMaxNumberLength()`)",
-                                      count_digits(from, to), MAX_NUMBER);
+                                      count_digits(from, to), LC_JSON_MAX_NUMBER);
         n->type = LC_J_NUMBER;
         if (!minus && *from == '-') { /* the sign stands right before the digits */
                 zeros--;
@@ -477,7 +258,7 @@ static int take_number(parser_t *ps, lc_json_t *n, const char *from, const char 
         } else {
                 copy = lc_arena_alloc(ps->arena, len + 2);
                 if (!copy)
-                        return out_of_memory(ps);
+                        return lc_json_no_memory(ps);
                 copy[0] = '-';
                 memcpy(copy + minus, zeros, len);
                 copy[len + minus] = '\0';
@@ -488,7 +269,7 @@ static int take_number(parser_t *ps, lc_json_t *n, const char *from, const char 
         return 0;
 }
 
-static int read_number(parser_t *ps, lc_json_t *n)
+static int read_number(lc_json_parser_t *ps, lc_json_t *n)
 {
         const char *from = ps->p, *q = from, *digits;
 
@@ -498,20 +279,26 @@ static int read_number(parser_t *ps, lc_json_t *n)
                         return number_eof(ps);
                 if (*q == 'I') {
                         size_t left = (size_t)(ps->end - q);
-                        size_t m = left >= 8 && !memcmp(q, "Infinity", 8) ? 8 : left >= 3 && !memcmp(q, "INF", 3) ? 3 : 0;
+                        size_t m = left >= 8 && !memcmp(q, "Infinity", 8) ? 8
+                                   : left >= 3 && !memcmp(q, "INF", 3)    ? 3
+                                                                          : 0;
 
                         if (m && !(q + m < ps->end && identifier_part((unsigned char)q[m])))
-                                return fail(ps, CLS_PARSE, q + m, "Non-standard token '-%.*s': enable `JsonReadFeature."
-                                            "ALLOW_NON_NUMERIC_NUMBERS` to allow", (int)m, q);
+                                return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + m,
+                                                    "Non-standard token '-%.*s': enable `JsonReadFeature."
+                                                    "ALLOW_NON_NUMERIC_NUMBERS` to allow",
+                                                    (int)m, q);
                         return bad_token(ps, from, q);
                 }
                 if (!is_digit(ps, q))
-                        return bad_number(ps, q, "expected digit (0-9) to follow minus sign, for valid numeric value");
+                        return bad_number(
+                                ps, q, "expected digit (0-9) to follow minus sign, for valid numeric value");
         }
         digits = q;
         if (*q == '0' && is_digit(ps, q + 1)) {
                 if (!(ps->flags & LC_JSON_LENIENT))
-                        return fail(ps, CLS_PARSE, q + 1, "Invalid numeric value: Leading zeroes not allowed");
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + 1,
+                                            "Invalid numeric value: Leading zeroes not allowed");
                 while (*digits == '0' && is_digit(ps, digits + 1))
                         digits++;
         }
@@ -522,7 +309,8 @@ static int read_number(parser_t *ps, lc_json_t *n)
                 n->integral = false;
                 q++;
                 if (!is_digit(ps, q))
-                        return bad_number(ps, q < ps->end ? q : q - 1, "Decimal point not followed by a digit");
+                        return bad_number(ps, q < ps->end ? q : q - 1,
+                                          "Decimal point not followed by a digit");
                 while (is_digit(ps, q))
                         q++;
         }
@@ -542,11 +330,11 @@ static int read_number(parser_t *ps, lc_json_t *n)
                         return -1;
         }
         if (ps->depth == 0 && q < ps->end && *q != ' ' && *q != '\n' && *q != '\r' && *q != '\t')
-                return unexpected(ps, q, "Expected space separating root-level values");
+                return lc_json_unexpected(ps, q, "Expected space separating root-level values");
         return take_number(ps, n, from, digits, q);
 }
 
-static int read_word(parser_t *ps, lc_json_t *n, const char *word, lc_jtype_t type)
+static int read_word(lc_json_parser_t *ps, lc_json_t *n, const char *word, lc_jtype_t type)
 {
         size_t len = strlen(word), left = (size_t)(ps->end - ps->p), same = 0;
 
@@ -560,21 +348,26 @@ static int read_word(parser_t *ps, lc_json_t *n, const char *word, lc_jtype_t ty
 }
 
 /* What begins with N, I or +. */
-static int read_odd(parser_t *ps)
+static int read_odd(lc_json_parser_t *ps)
 {
         const char *q = ps->p;
         size_t left = (size_t)(ps->end - q), len;
 
         if (*q == '+') {
                 if (left == 1)
-                        return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input in a Number value");
-                len = left >= 9 && !memcmp(q + 1, "Infinity", 8) ? 9 : left >= 4 && !memcmp(q + 1, "INF", 3) ? 4 : 0;
+                        return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end,
+                                            "Unexpected end-of-input in a Number value");
+                len = left >= 9 && !memcmp(q + 1, "Infinity", 8) ? 9
+                      : left >= 4 && !memcmp(q + 1, "INF", 3)    ? 4
+                                                                 : 0;
                 if (!len) {
                         if (q[1] == 'I')
                                 return bad_token(ps, q, q + 1);
-                        return fail(ps, CLS_PARSE, q + 1, "Unexpected character ('+' (code 43)) in numeric value: JSON "
-                                    "spec does not allow numbers to have plus signs: enable `JsonReadFeature."
-                                    "ALLOW_LEADING_PLUS_SIGN_FOR_NUMBERS` to allow");
+                        return lc_json_fail(
+                                ps, LC_CLS_JSON_PARSE, q + 1,
+                                "Unexpected character ('+' (code 43)) in numeric value: JSON "
+                                "spec does not allow numbers to have plus signs: enable `JsonReadFeature."
+                                "ALLOW_LEADING_PLUS_SIGN_FOR_NUMBERS` to allow");
                 }
         } else {
                 const char *word = *q == 'N' ? "NaN" : "Infinity";
@@ -584,13 +377,15 @@ static int read_odd(parser_t *ps)
                     (left > len && identifier_part((unsigned char)q[len])))
                         return bad_token(ps, q, q);
         }
-        return fail(ps, CLS_PARSE, q + len, "Non-standard token '%.*s': enable `JsonReadFeature."
-                    "ALLOW_NON_NUMERIC_NUMBERS` to allow", (int)len, q);
+        return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + len,
+                            "Non-standard token '%.*s': enable `JsonReadFeature."
+                            "ALLOW_NON_NUMERIC_NUMBERS` to allow",
+                            (int)len, q);
 }
 
 /* ---- values ---- */
 
-static int read_value(parser_t *ps, lc_json_t *n);
+static int read_value(lc_json_parser_t *ps, lc_json_t *n);
 
 static bool same_key(const lc_json_t *a, const lc_json_t *b)
 {
@@ -627,7 +422,7 @@ static void unique_few(lc_json_t *object)
                 }
 }
 
-static int unique_many(parser_t *ps, lc_json_t *object)
+static int unique_many(lc_json_parser_t *ps, lc_json_t *object)
 {
         size_t size = 64, mask;
         lc_json_t **table;
@@ -637,7 +432,7 @@ static int unique_many(parser_t *ps, lc_json_t *object)
         mask = size - 1;
         table = calloc(size, sizeof(*table));
         if (!table)
-                return out_of_memory(ps);
+                return lc_json_no_memory(ps);
         for (lc_json_t **link = &object->child; *link;) {
                 lc_json_t *n = *link;
                 uint32_t h = 2166136261u;
@@ -660,7 +455,7 @@ static int unique_many(parser_t *ps, lc_json_t *object)
 }
 
 /* Behind an element: true when the container goes on. *rc < 0 on error. */
-static bool next_item(parser_t *ps, const char *open, char close, int *rc)
+static bool next_item(lc_json_parser_t *ps, const char *open, char close, int *rc)
 {
         *rc = -1;
         skip_blank(ps);
@@ -674,40 +469,46 @@ static bool next_item(parser_t *ps, const char *open, char close, int *rc)
                 skip_blank(ps);
                 if (ps->p < ps->end)
                         return true;
-                fail(ps, CLS_PARSE, ps->end, "Unexpected end-of-input within/between %s entries",
-                     close == '}' ? "Object" : "Array");
+                lc_json_fail(ps, LC_CLS_JSON_PARSE, ps->end,
+                             "Unexpected end-of-input within/between %s entries",
+                             close == '}' ? "Object" : "Array");
         } else if (*ps->p == ']' || *ps->p == '}') {
                 wrong_close(ps, open);
         } else if (check_control(ps) == 0) {
-                unexpected(ps, ps->p, close == '}' ? "was expecting comma to separate Object entries"
-                                                   : "was expecting comma to separate Array entries");
+                lc_json_unexpected(ps, ps->p,
+                                   close == '}' ? "was expecting comma to separate Object entries"
+                                                : "was expecting comma to separate Array entries");
         }
         return false;
 }
 
-static int read_key(parser_t *ps, lc_json_t *n)
+static int read_key(lc_json_parser_t *ps, lc_json_t *n)
 {
         if (*ps->p != '"')
                 return check_control(ps) < 0
                                ? -1
-                               : unexpected(ps, ps->p, "was expecting double-quote to start field name");
-        if (read_string(ps, "field name", &n->key, &n->key_len) < 0)
+                               : lc_json_unexpected(ps, ps->p,
+                                                    "was expecting double-quote to start field name");
+        if (lc_json_read_string(ps, "field name", &n->key, &n->key_len) < 0)
                 return -1;
         skip_blank(ps);
         if (ps->p >= ps->end)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input within/between Object entries");
+                return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end,
+                                    "Unexpected end-of-input within/between Object entries");
         if (*ps->p != ':')
                 return check_control(ps) < 0
                                ? -1
-                               : unexpected(ps, ps->p, "was expecting a colon to separate field name and value");
+                               : lc_json_unexpected(ps, ps->p,
+                                                    "was expecting a colon to separate field name and value");
         ps->p++;
         skip_blank(ps);
         if (ps->p >= ps->end)
-                return fail(ps, CLS_EOF, ps->end, "Unexpected end-of-input within/between Object entries");
+                return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end,
+                                    "Unexpected end-of-input within/between Object entries");
         return 0;
 }
 
-static int read_container(parser_t *ps, lc_json_t *n)
+static int read_container(lc_json_parser_t *ps, lc_json_t *n)
 {
         const char *open = ps->p++;
         char close = *open == '{' ? '}' : ']';
@@ -716,9 +517,10 @@ static int read_container(parser_t *ps, lc_json_t *n)
 
         n->type = *open == '{' ? LC_J_OBJECT : LC_J_ARRAY;
         if (++ps->depth > LC_JSON_MAX_DEPTH)
-                return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT, "Document nesting depth (%d) exceeds the maximum "
-                                      "allowed (%d, from `StreamReadConstraints.getMaxNestingDepth()`)", ps->depth,
-                                      LC_JSON_MAX_DEPTH);
+                return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT,
+                                      "Document nesting depth (%d) exceeds the maximum "
+                                      "allowed (%d, from `StreamReadConstraints.getMaxNestingDepth()`)",
+                                      ps->depth, LC_JSON_MAX_DEPTH);
         skip_blank(ps);
         if (ps->p >= ps->end)
                 return at_end(ps, open);
@@ -735,7 +537,7 @@ static int read_container(parser_t *ps, lc_json_t *n)
                 lc_json_t *item = lc_arena_alloc(ps->arena, sizeof(*item));
 
                 if (!item)
-                        return out_of_memory(ps);
+                        return lc_json_no_memory(ps);
                 memset(item, 0, sizeof(*item));
                 if (close == '}' && read_key(ps, item) < 0)
                         return -1;
@@ -756,13 +558,13 @@ static int read_container(parser_t *ps, lc_json_t *n)
         return rc;
 }
 
-static int read_value(parser_t *ps, lc_json_t *n)
+static int read_value(lc_json_parser_t *ps, lc_json_t *n)
 {
         n->at = ps->p;
         switch (*ps->p) {
         case '"':
                 n->type = LC_J_STRING;
-                return read_string(ps, "VALUE_STRING", &n->s, &n->len);
+                return lc_json_read_string(ps, "VALUE_STRING", &n->s, &n->len);
         case '{':
         case '[':
                 return read_container(ps, n);
@@ -773,7 +575,16 @@ static int read_value(parser_t *ps, lc_json_t *n)
         case 'n':
                 return read_word(ps, n, "null", LC_J_NULL);
         case '-':
-        case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+        case '0':
+        case '1':
+        case '2':
+        case '3':
+        case '4':
+        case '5':
+        case '6':
+        case '7':
+        case '8':
+        case '9':
                 return read_number(ps, n);
         case 'N':
         case 'I':
@@ -782,11 +593,14 @@ static int read_value(parser_t *ps, lc_json_t *n)
         case ']':
         case '}':
                 if (ps->depth == 0)
-                        return fail(ps, CLS_PARSE, ps->p, "Unexpected close marker '%c': no open %s to close", *ps->p,
-                                    *ps->p == '}' ? "Object" : "Array");
-                return unexpected(ps, ps->p, *ps->p == ps->close ? "expected a value" : "expected a valid value " ANY_VALUE);
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, ps->p,
+                                            "Unexpected close marker '%c': no open %s to close", *ps->p,
+                                            *ps->p == '}' ? "Object" : "Array");
+                return lc_json_unexpected(ps, ps->p,
+                                          *ps->p == ps->close ? "expected a value"
+                                                              : "expected a valid value " ANY_VALUE);
         case ',':
-                return unexpected(ps, ps->p, "expected a value");
+                return lc_json_unexpected(ps, ps->p, "expected a value");
         default:
                 break;
         }
@@ -794,7 +608,7 @@ static int read_value(parser_t *ps, lc_json_t *n)
                 return -1;
         if (identifier_start((unsigned char)*ps->p))
                 return bad_token(ps, ps->p, ps->p);
-        return unexpected(ps, ps->p, "expected a valid value " ANY_VALUE);
+        return lc_json_unexpected(ps, ps->p, "expected a valid value " ANY_VALUE);
 }
 
 /* ---- encodings other than UTF-8, by Jackson's rule: a mark, or where the zeros are ---- */
@@ -830,11 +644,11 @@ static bool find_encoding(const char *text, size_t n, lc_charset_t *cs, size_t *
         return true;
 }
 
-static int check_rest(parser_t *ps)
+static int check_rest(lc_json_parser_t *ps)
 {
-        static const char *const tokens[] = { "VALUE_NULL", "VALUE_TRUE", "VALUE_FALSE", "VALUE_NUMBER_INT",
-                                              "VALUE_STRING", "START_ARRAY", "START_OBJECT" };
-        lc_json_t extra = { 0 };
+        static const char *const tokens[] = {"VALUE_NULL",   "VALUE_TRUE",  "VALUE_FALSE", "VALUE_NUMBER_INT",
+                                             "VALUE_STRING", "START_ARRAY", "START_OBJECT"};
+        lc_json_t extra = {0};
         const char *at, *name;
 
         skip_blank(ps);
@@ -846,21 +660,28 @@ static int check_rest(parser_t *ps)
         else if (read_value(ps, &extra) < 0)
                 return -1;
         name = extra.type == LC_J_NUMBER && !extra.integral ? "VALUE_NUMBER_FLOAT" : tokens[extra.type];
-        return fail(ps, CLS_INPUT, at, "Trailing token (of type %s) found after value: not allowed as per "
-                    "`DeserializationFeature.FAIL_ON_TRAILING_TOKENS`", name);
+        return lc_json_fail(ps, CLS_INPUT, at,
+                            "Trailing token (of type %s) found after value: not allowed as per "
+                            "`DeserializationFeature.FAIL_ON_TRAILING_TOKENS`",
+                            name);
 }
 
 int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_t **root, lc_err_t *err)
 {
-        parser_t ps = { .start = in->text, .p = in->text, .end = in->text + in->len, .flags = in->flags,
-                        .arena = in->nodes, .texts = in->texts, .err = err };
+        lc_json_parser_t ps = {.start = in->text,
+                               .p = in->text,
+                               .end = in->text + in->len,
+                               .flags = in->flags,
+                               .arena = in->nodes,
+                               .texts = in->texts,
+                               .err = err};
         lc_charset_t cs;
         size_t skip, len;
 
         *root = NULL;
         if (in->len && find_encoding(in->text, in->len, &cs, &skip)) {
                 if (lc_charset_decode(cs, in->text + skip, in->len - skip, in->texts, &ps.start, &len) < 0)
-                        return out_of_memory(&ps);
+                        return lc_json_no_memory(&ps);
                 ps.p = ps.start;
                 ps.end = ps.start + len;
         } else if (in->len >= 3 && !memcmp(in->text, "\xEF\xBB\xBF", 3)) {
@@ -870,7 +691,7 @@ int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_
         if (ps.p >= ps.end)
                 return 0;
         if (!space && !(space = lc_arena_alloc(in->nodes, sizeof(*space))))
-                return out_of_memory(&ps);
+                return lc_json_no_memory(&ps);
         memset(space, 0, sizeof(*space));
         if (read_value(&ps, space) < 0)
                 return -1;
@@ -882,8 +703,15 @@ int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_
 
 int lc_json_parse_member(const lc_json_input_t *in, lc_json_t *space, const char **end, lc_err_t *err)
 {
-        parser_t ps = { .start = in->text, .p = in->text, .end = in->text + in->len, .flags = in->flags, .depth = 1,
-                        .close = '}', .arena = in->nodes, .texts = in->texts, .err = err };
+        lc_json_parser_t ps = {.start = in->text,
+                               .p = in->text,
+                               .end = in->text + in->len,
+                               .flags = in->flags,
+                               .depth = 1,
+                               .close = '}',
+                               .arena = in->nodes,
+                               .texts = in->texts,
+                               .err = err};
 
         skip_blank(&ps);
         if (ps.p >= ps.end)
@@ -906,7 +734,7 @@ int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_e
         if (!d)
                 return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory while reading JSON");
         lc_arena_init(&d->arena);
-        in = (lc_json_input_t){ text, len, flags, &d->arena, &d->arena };
+        in = (lc_json_input_t){text, len, flags, &d->arena, &d->arena};
         rc = lc_json_parse_document(&in, &d->root, doc, err);
         if (rc < 0 || !*doc) {
                 lc_arena_free(&d->arena);
@@ -936,76 +764,4 @@ const lc_json_t *lc_json_get(const lc_json_t *object, const char *key)
                 if (c->key_len == n && !memcmp(c->key, key, n))
                         return c;
         return NULL;
-}
-
-/* ---- numbers ---- */
-
-int64_t lc_json_int64(const lc_json_t *number, bool *exact)
-{
-        const char *p = number->s, *end = p + number->len, *q;
-        bool negative = false, lost = false, point = false;
-        uint64_t low = 0;
-        int64_t whole = 0, exp = 0, seen = 0;
-
-        if (p < end && *p == '-') {
-                negative = true;
-                p++;
-        }
-        for (q = p; q < end && *q != '.' && *q != 'e' && *q != 'E'; q++)
-                whole++;
-        for (; q < end && *q != 'e' && *q != 'E'; q++)
-                ;
-        if (q < end) {
-                bool down = *++q == '-';
-
-                for (q += *q == '-' || *q == '+'; q < end && exp < INT_MAX; q++)
-                        exp = exp * 10 + (*q - '0');
-                exp = down ? -exp : exp;
-        }
-        whole += exp; /* so many digits stand before the point */
-        for (; p < end && *p != 'e' && *p != 'E'; p++) {
-                if (*p == '.' && !point) {
-                        point = true;
-                        continue;
-                }
-                if (seen++ < whole) {
-                        lost |= low > (UINT64_MAX - (uint64_t)(*p - '0')) / 10;
-                        low = low * 10 + (uint64_t)(*p - '0');
-                } else {
-                        lost |= *p != '0';
-                }
-        }
-        for (; seen < whole && low; seen++) { /* zero after 64 steps */
-                lost |= low > UINT64_MAX / 10;
-                low *= 10;
-        }
-        lost |= negative ? low > (uint64_t)INT64_MAX + 1 : low > (uint64_t)INT64_MAX;
-        if (exact)
-                *exact = !lost;
-        return (int64_t)(negative ? 0 - low : low);
-}
-
-static const char *terminated(const lc_json_t *number, char space[MAX_LITERAL + 1])
-{
-        size_t n = number->len < MAX_LITERAL ? number->len : MAX_LITERAL;
-
-        memcpy(space, number->s, n);
-        space[n] = '\0';
-        return space;
-}
-
-double lc_json_double(const lc_json_t *number)
-{
-        char space[MAX_LITERAL + 1];
-        double d = strtod(terminated(number, space), NULL);
-
-        return d == 0 ? 0 : d; /* Java comes through BigDecimal, which has no -0 */
-}
-
-float lc_json_float(const lc_json_t *number)
-{
-        char space[MAX_LITERAL + 1];
-        float f = strtof(terminated(number, space), NULL);
-
-        return f == 0 ? 0 : f;
 }

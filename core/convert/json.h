@@ -15,7 +15,9 @@
 #include "base/props.h"
 #include "data/value.h"
 
-typedef enum { LC_J_NULL, LC_J_TRUE, LC_J_FALSE, LC_J_NUMBER, LC_J_STRING, LC_J_ARRAY, LC_J_OBJECT } lc_jtype_t;
+typedef enum {
+        LC_J_NULL, LC_J_TRUE, LC_J_FALSE, LC_J_NUMBER, LC_J_STRING, LC_J_ARRAY, LC_J_OBJECT
+} lc_jtype_t;
 
 typedef struct lc_json lc_json_t;
 struct lc_json {
@@ -32,14 +34,14 @@ struct lc_json {
 
 enum {
         LC_JSON_LENIENT = 1, /* JsonConverter: leading zeros, ignore what follows the first value */
-        LC_JSON_BORROW = 2,  /* texts may be slices of the input, not terminated: it must outlive the document */
+        LC_JSON_BORROW = 2,  /* texts may be slices of the input, not terminated: it must outlive them */
         LC_JSON_MAX_DEPTH = 1000
 };
 /* Parse text[len]. *doc gets the root (free with lc_json_free). An empty or blank text gives *doc NULL
  * and 0. Returns -1 with err LC_DATA: cls JsonParseException-like, message with line and column. */
 int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err);
 void lc_json_free(lc_json_t *doc);
-/* The same into arenas of the caller's: nodes and numbers in one, decoded strings in the other (or the same). */
+/* The same into arenas of the caller's: nodes and numbers in one, decoded strings in the other. */
 typedef struct lc_json_input {
         const char *text;
         size_t len;
@@ -48,7 +50,7 @@ typedef struct lc_json_input {
 } lc_json_input_t;
 /* The root lies in `space` when that is not NULL; *root is NULL for a blank text. */
 int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_t **root, lc_err_t *err);
-/* Only the value at the start of the text, a member of some object; *end: what stands behind it and blanks. */
+/* Only the value at the start of the text, a member of some object; *end: what stands behind it. */
 int lc_json_parse_member(const lc_json_input_t *in, lc_json_t *space, const char **end, lc_err_t *err);
 const lc_json_t *lc_json_get(const lc_json_t *object, const char *key); /* NULL if absent */
 /* NUMBER as int64: wraps to the low 64 bits beyond (as Jackson's longValue). *exact says it fitted. */

@@ -5,9 +5,8 @@
  * writing, and by its bytes when reading, so that only the payload is written or read.
  *
  * Threads:   an instance belongs to one task.
- * Ownership: output lies in the caller's arena. Schemas read are held by the cache; those pushed out of it stay
- *            for another RETIRED schemas.
- * Tests:     spec/golden/converters_spec.lua; bench/convert_bench.lua
+ * Ownership: output lies in the caller's arena. Schemas read are held by the cache; those pushed out of it
+ * stay for another RETIRED schemas. Tests:     spec/golden/converters_spec.lua; bench/convert_bench.lua
  */
 #include "base/alloc.h"
 #include "config/def.h"
@@ -56,13 +55,15 @@ typedef struct json_converter {
         int nprefixes, next_prefix;
         const lc_schema_t *retired[RETIRED];
         int next_retired;
-        lc_buf_t buf;      /* what is being written */
-        lc_arena_t nodes;  /* the document being read */
+        lc_buf_t buf;     /* what is being written */
+        lc_arena_t nodes; /* the document being read */
 } json_converter_t;
 
-#define NEEDS_ENVELOPE \
-        "JsonConverter with schemas.enable requires \"schema\" and \"payload\" fields and may not contain additional " \
-        "fields. If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter " \
+#define NEEDS_ENVELOPE                                                                                       \
+        "JsonConverter with schemas.enable requires \"schema\" and \"payload\" fields and may not contain "  \
+        "additional "                                                                                        \
+        "fields. If you are trying to deserialize plain JSON data, set schemas.enable=false in your "        \
+        "converter "                                                                                         \
         "configuration."
 
 static int no_memory(lc_err_t *err)
@@ -115,10 +116,11 @@ static int find_written(json_converter_t *cv, const lc_schema_t *schema, lc_err_
 }
 
 /* `before` + quoted string + `after` straight into the arena. */
-static int write_string(lc_arena_t *arena, const char *before, size_t nbefore, const lc_value_t *v, bool close,
-                        lc_slice_t *out, lc_err_t *err)
+static int write_string(lc_arena_t *arena, const char *before, size_t nbefore, const lc_value_t *v,
+                        bool close, lc_slice_t *out, lc_err_t *err)
 {
-        size_t room = v->len <= 4096 ? lc_json_escaped_max(v->len) : lc_json_escaped_size(v->u.s, v->len) + 16;
+        size_t room =
+                v->len <= 4096 ? lc_json_escaped_max(v->len) : lc_json_escaped_size(v->u.s, v->len) + 16;
         char *to = lc_arena_room(arena, nbefore + room + 4), *at;
 
         if (!to)
@@ -138,8 +140,9 @@ static int write_string(lc_arena_t *arena, const char *before, size_t nbefore, c
 
 static const char no_schema[] = "{\"schema\":null,\"payload\":";
 
-static int from_connect(lc_converter_t *base, const char *topic, const char *header, const lc_schema_t *schema,
-                        const lc_value_t *value, lc_arena_t *arena, lc_slice_t *out, lc_err_t *err)
+static int from_connect(lc_converter_t *base, const char *topic, const char *header,
+                        const lc_schema_t *schema, const lc_value_t *value, lc_arena_t *arena,
+                        lc_slice_t *out, lc_err_t *err)
 {
         json_converter_t *cv = (json_converter_t *)base;
         const char *before = "";
@@ -149,7 +152,7 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
         (void)topic;
         (void)header;
         if (!schema && value->type == LC_NULL) {
-                *out = (lc_slice_t){ NULL, 0 };
+                *out = (lc_slice_t){NULL, 0};
                 return 0;
         }
         if (cv->schemas && schema) {
@@ -175,7 +178,7 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
         }
         memcpy(copy, cv->buf.p, cv->buf.len);
         lc_arena_commit(arena, cv->buf.len);
-        *out = (lc_slice_t){ copy, cv->buf.len };
+        *out = (lc_slice_t){copy, cv->buf.len};
         return 0;
 }
 
@@ -224,7 +227,8 @@ static int keep_seen(json_converter_t *cv, const lc_schema_t *schema, uint32_t h
         memcpy(text, cv->buf.p, cv->buf.len);
         if (cv->ncache < cv->cache_size) {
                 if ((cv->ncache & (cv->ncache - 1)) == 0)
-                        cv->cache = lc_realloc(cv->cache, (size_t)(cv->ncache ? cv->ncache * 2 : 1) * sizeof(*at));
+                        cv->cache = lc_realloc(cv->cache,
+                                               (size_t)(cv->ncache ? cv->ncache * 2 : 1) * sizeof(*at));
                 at = &cv->cache[cv->ncache++];
         } else {
                 at = &cv->cache[0];
@@ -234,7 +238,7 @@ static int keep_seen(json_converter_t *cv, const lc_schema_t *schema, uint32_t h
                 free(at->text);
                 retire(cv, at->schema);
         }
-        *at = (seen_t){ schema, text, cv->buf.len, hash, ++cv->clock };
+        *at = (seen_t){schema, text, cv->buf.len, hash, ++cv->clock};
         return 0;
 }
 
@@ -289,7 +293,8 @@ static void keep_prefix(json_converter_t *cv, lc_slice_t in, const lc_json_t *ro
         prefix_t *p;
         char *text;
 
-        if (!schema || memcmp(root->child->key, "schema", 6) != 0 || len > in.len || len > MAX_PREFIX || !(text = malloc(len)))
+        if (!schema || memcmp(root->child->key, "schema", 6) != 0 || len > in.len || len > MAX_PREFIX ||
+            !(text = malloc(len)))
                 return;
         memcpy(text, in.p, len);
         if (cv->nprefixes < FEW_PREFIXES) {
@@ -299,7 +304,7 @@ static void keep_prefix(json_converter_t *cv, lc_slice_t in, const lc_json_t *ro
                 cv->next_prefix = (cv->next_prefix + 1) % FEW_PREFIXES;
                 free(p->text);
         }
-        *p = (prefix_t){ text, len, schema };
+        *p = (prefix_t){text, len, schema};
 }
 
 /* A whole string payload without escapes: a slice of the input. */
@@ -315,7 +320,8 @@ static bool plain_string(const char *p, const char *end, lc_value_t *value)
         return true;
 }
 
-/* 1 when the envelope was one of those known, 0 to try the long way (which also finds the errors), -1 error. */
+/* 1 when the envelope was one of those known, 0 to try the long way (which also finds the errors), -1 error.
+ */
 static int known_envelope(json_converter_t *cv, lc_slice_t in, lc_arena_t *arena, const lc_schema_t **schema,
                           lc_value_t *value, lc_err_t *err)
 {
@@ -334,9 +340,11 @@ static int known_envelope(json_converter_t *cv, lc_slice_t in, lc_arena_t *arena
                 }
                 at = in.p + p.len;
                 *schema = p.schema;
-                if (*at == '"' && p.schema->type == LC_STRING && !p.schema->logical && plain_string(at, end, value))
+                if (*at == '"' && p.schema->type == LC_STRING && !p.schema->logical &&
+                    plain_string(at, end, value))
                         return 1;
-                json = (lc_json_input_t){ at, in.len - p.len, LC_JSON_LENIENT | LC_JSON_BORROW, &cv->nodes, arena };
+                json = (lc_json_input_t){at, in.len - p.len, LC_JSON_LENIENT | LC_JSON_BORROW, &cv->nodes,
+                                         arena};
                 if (lc_json_parse_member(&json, &payload, &at, NULL) < 0 || at >= end || *at != '}')
                         return 0;
                 return lc_json_read_value(&cv->options, p.schema, &payload, arena, value, err) < 0 ? -1 : 1;
@@ -347,8 +355,8 @@ static int known_envelope(json_converter_t *cv, lc_slice_t in, lc_arena_t *arena
 static int read_document(json_converter_t *cv, lc_slice_t in, lc_arena_t *arena, const lc_schema_t **schema,
                          lc_value_t *value, lc_err_t *err)
 {
-        lc_json_input_t json = { in.p, in.len, LC_JSON_LENIENT | LC_JSON_BORROW, &cv->nodes, arena };
-        lc_json_t space, *root, missing = { .type = LC_J_MISSING };
+        lc_json_input_t json = {in.p, in.len, LC_JSON_LENIENT | LC_JSON_BORROW, &cv->nodes, arena};
+        lc_json_t space, *root, missing = {.type = LC_J_MISSING};
         const lc_json_t *s, *payload;
 
         if (lc_json_parse_document(&json, &space, &root, err) < 0)
@@ -371,8 +379,8 @@ static int read_document(json_converter_t *cv, lc_slice_t in, lc_arena_t *arena,
         return lc_json_read_value(&cv->options, *schema, payload, arena, value, err);
 }
 
-static int to_connect(lc_converter_t *base, const char *topic, const char *header, lc_slice_t in, lc_arena_t *arena,
-                      const lc_schema_t **schema, lc_value_t *value, lc_err_t *err)
+static int to_connect(lc_converter_t *base, const char *topic, const char *header, lc_slice_t in,
+                      lc_arena_t *arena, const lc_schema_t **schema, lc_value_t *value, lc_err_t *err)
 {
         json_converter_t *cv = (json_converter_t *)base;
         int rc = 0;
@@ -436,7 +444,8 @@ static int read_content(json_converter_t *cv, const char *text, lc_err_t *err)
         return rc;
 }
 
-static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t *config, const char *role, lc_err_t *err)
+static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t *config, const char *role,
+                              lc_err_t *err)
 {
         json_converter_t *cv = lc_calloc(1, sizeof(*cv));
         lc_props_t *values = lc_converter_config(cls, config, err);
@@ -451,7 +460,8 @@ static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t 
         }
         cv->schemas = !strcmp(lc_props_get_or(values, "schemas.enable", "true"), "true");
         cv->cache_size = atoi(lc_props_get_or(values, "schemas.cache.size", "1000"));
-        cv->options.numeric_decimal = !strcasecmp(lc_props_get_or(values, "decimal.format", "BASE64"), "NUMERIC");
+        cv->options.numeric_decimal =
+                !strcasecmp(lc_props_get_or(values, "decimal.format", "BASE64"), "NUMERIC");
         cv->options.replace_null_with_default =
                 !strcmp(lc_props_get_or(values, "replace.null.with.default", "true"), "true");
         cv->options.hash_order = role && !strcmp(role, "key");
@@ -467,30 +477,64 @@ static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t 
         return &cv->base;
 }
 
-static const char *const decimal_formats[] = { "NUMERIC", "BASE64", NULL };
+static const char *const decimal_formats[] = {"NUMERIC", "BASE64", NULL};
 
 static const lc_config_row_t rows[] = {
         LC_CONVERTER_TYPE_ROW,
-        { .name = "schemas.enable", .type = LC_CFG_BOOLEAN, .def = "true", .importance = LC_HIGH, .group = "Schemas",
-          .order = 0, .width = LC_WIDTH_MEDIUM, .display = "Enable Schemas",
-          .doc = "Include schemas within each of the serialized values and keys." },
-        { .name = "schemas.cache.size", .type = LC_CFG_INT, .def = "1000", .importance = LC_HIGH, .group = "Schemas",
-          .order = 1, .width = LC_WIDTH_MEDIUM, .display = "Schema Cache Size",
-          .doc = "The maximum number of schemas that can be cached in this converter instance." },
-        { .name = "schema.content", .type = LC_CFG_STRING, .importance = LC_HIGH, .group = "Schemas", .order = 2,
-          .width = LC_WIDTH_MEDIUM, .display = "Schema Content",
-          .doc = "When set, this is used as the schema for all messages, and the schemas within each of the message "
-                 "will be ignored.Otherwise, the schema will be included in the content of each message. This "
-                 "configuration applies only 'schemas.enable' is true, and it exclusively affects the sink connector." },
-        { .name = "decimal.format", .type = LC_CFG_STRING, .def = "BASE64", .importance = LC_LOW,
-          .group = "Serialization", .order = 0, .width = LC_WIDTH_MEDIUM, .display = "Decimal Format",
-          .check = lc_check_one_of_ci, .one_of = decimal_formats,
-          .doc = "Controls which format this converter will serialize decimals in. This value is case insensitive and "
-                 "can be either 'BASE64' (default) or 'NUMERIC'" },
-        { .name = "replace.null.with.default", .type = LC_CFG_BOOLEAN, .def = "true", .importance = LC_LOW,
-          .group = "Serialization", .order = 1, .width = LC_WIDTH_MEDIUM, .display = "Replace null with default",
-          .doc = "Whether to replace fields that have a default value and that are null to the default value. When set "
-                 "to true, the default value is used, otherwise null is used." },
+        {.name = "schemas.enable",
+         .type = LC_CFG_BOOLEAN,
+         .def = "true",
+         .importance = LC_HIGH,
+         .group = "Schemas",
+         .order = 0,
+         .width = LC_WIDTH_MEDIUM,
+         .display = "Enable Schemas",
+         .doc = "Include schemas within each of the serialized values and keys."},
+        {.name = "schemas.cache.size",
+         .type = LC_CFG_INT,
+         .def = "1000",
+         .importance = LC_HIGH,
+         .group = "Schemas",
+         .order = 1,
+         .width = LC_WIDTH_MEDIUM,
+         .display = "Schema Cache Size",
+         .doc = "The maximum number of schemas that can be cached in this converter instance."},
+        {.name = "schema.content",
+         .type = LC_CFG_STRING,
+         .importance = LC_HIGH,
+         .group = "Schemas",
+         .order = 2,
+         .width = LC_WIDTH_MEDIUM,
+         .display = "Schema Content",
+         .doc = "When set, this is used as the schema for all messages, and the schemas within each of the "
+                "message "
+                "will be ignored.Otherwise, the schema will be included in the content of each message. This "
+                "configuration applies only 'schemas.enable' is true, and it exclusively affects the sink "
+                "connector."},
+        {.name = "decimal.format",
+         .type = LC_CFG_STRING,
+         .def = "BASE64",
+         .importance = LC_LOW,
+         .group = "Serialization",
+         .order = 0,
+         .width = LC_WIDTH_MEDIUM,
+         .display = "Decimal Format",
+         .check = lc_check_one_of_ci,
+         .one_of = decimal_formats,
+         .doc = "Controls which format this converter will serialize decimals in. This value is case "
+                "insensitive and "
+                "can be either 'BASE64' (default) or 'NUMERIC'"},
+        {.name = "replace.null.with.default",
+         .type = LC_CFG_BOOLEAN,
+         .def = "true",
+         .importance = LC_LOW,
+         .group = "Serialization",
+         .order = 1,
+         .width = LC_WIDTH_MEDIUM,
+         .display = "Replace null with default",
+         .doc = "Whether to replace fields that have a default value and that are null to the default value. "
+                "When set "
+                "to true, the default value is used, otherwise null is used."},
 };
 
 const lc_converter_class_t lc_json_converter_class = {

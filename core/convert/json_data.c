@@ -36,8 +36,10 @@ static int decimal_scale(const lc_schema_t *s, int *scale, lc_err_t *err)
                 return 0;
         }
         if (!s->params)
-                return lc_err_set_cls(err, LC_DATA, 0, CLS_NULL, "Cannot invoke \"java.util.Map.get(Object)\" because "
-                                      "the return value of \"org.apache.kafka.connect.data.Schema.parameters()\" is null");
+                return lc_err_set_cls(
+                        err, LC_DATA, 0, CLS_NULL,
+                        "Cannot invoke \"java.util.Map.get(Object)\" because "
+                        "the return value of \"org.apache.kafka.connect.data.Schema.parameters()\" is null");
         if (!text)
                 return bad(err, "Invalid Decimal schema: scale parameter not found.");
         bad(err, "Invalid scale parameter found in Decimal schema: ");
@@ -59,8 +61,11 @@ static int write_decimal(const lc_json_options_t *o, const lc_schema_t *s, const
         if (decimal_scale(s, &scale, err) < 0)
                 return -1;
         if (scale != v->u.dec->scale)
-                return bad(err, "Decimal value has mismatching scale for given Decimal schema. Schema has scale %d, "
-                           "value has scale %d.", scale, v->u.dec->scale);
+                return bad(
+                        err,
+                        "Decimal value has mismatching scale for given Decimal schema. Schema has scale %d, "
+                        "value has scale %d.",
+                        scale, v->u.dec->scale);
         lc_buf_addc(out, '"');
         lc_base64_append(out, v->u.dec->unscaled, v->u.dec->len);
         lc_buf_addc(out, '"');
@@ -75,14 +80,16 @@ static int write_logical(const lc_json_options_t *o, const lc_schema_t *s, const
         if (s->logical == LC_DECIMAL)
                 return write_decimal(o, s, v, out, err);
         if (!lc_value_fits(s, v))
-                return bad(err, "Invalid type for %s, expected Date but was class %s", strrchr(s->name, '.') + 1,
-                           lc_value_java_class(v));
+                return bad(err, "Invalid type for %s, expected Date but was class %s",
+                           strrchr(s->name, '.') + 1, lc_value_java_class(v));
         if (s->logical == LC_DATE) {
                 if (n % MS_PER_DAY)
-                        return bad(err, "Kafka Connect Date type should not have any time fields set to non-zero values.");
+                        return bad(err, "Kafka Connect Date type should not have any time fields set to "
+                                        "non-zero values.");
                 n = (int32_t)(n / MS_PER_DAY);
         } else if (s->logical == LC_TIME && (n < 0 || n > MS_PER_DAY)) {
-                return bad(err, "Kafka Connect Time type should not have any date fields set to non-zero values.");
+                return bad(err,
+                           "Kafka Connect Time type should not have any date fields set to non-zero values.");
         }
         lc_buf_printf(out, "%" PRId64, n);
         return 0;
@@ -97,9 +104,11 @@ static int write_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_
         int rc = -1;
 
         if (s && !ks)
-                return lc_err_set_cls(err, LC_DATA, 0, CLS_NULL, "Cannot invoke \"org.apache.kafka.connect.data.Schema."
-                                      "type()\" because the return value of \"org.apache.kafka.connect.data.Schema."
-                                      "keySchema()\" is null");
+                return lc_err_set_cls(
+                        err, LC_DATA, 0, CLS_NULL,
+                        "Cannot invoke \"org.apache.kafka.connect.data.Schema."
+                        "type()\" because the return value of \"org.apache.kafka.connect.data.Schema."
+                        "keySchema()\" is null");
         if (s)
                 object = ks->type == LC_STRING;
         for (uint32_t i = 0; !s && i < v->len && object; i++)
@@ -119,7 +128,8 @@ static int write_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_
                         lc_buf_addc(out, ',');
                 if (!object)
                         lc_buf_addc(out, '[');
-                if (object && e->type == LC_NULL && ks->optional && !(ks->has_default && o->replace_null_with_default))
+                if (object && e->type == LC_NULL && ks->optional &&
+                    !(ks->has_default && o->replace_null_with_default))
                         lc_buf_adds(out, "\"null\"");
                 else if (lc_json_write_value(o, ks, e, out, err) < 0)
                         goto done;
@@ -188,7 +198,9 @@ static int write_null(const lc_json_options_t *o, const lc_schema_t *s, lc_buf_t
         if (s && s->has_default && o->replace_null_with_default)
                 return lc_json_write_value(o, s, &s->def, out, err);
         if (s && !s->optional)
-                return bad(err, "Conversion error: null value for field that is required and has no default value");
+                return bad(
+                        err,
+                        "Conversion error: null value for field that is required and has no default value");
         lc_buf_adds(out, "null");
         return 0;
 }
@@ -203,7 +215,8 @@ int lc_json_write_value(const lc_json_options_t *o, const lc_schema_t *s, const 
         if (s && v->type != s->type) {
                 if (s->type == LC_BYTES)
                         return bad(err, "Invalid type for bytes type: class %s", lc_value_java_class(v));
-                return bad(err, "Invalid type for %s: class %s", lc_type_name(s->type), lc_value_java_class(v));
+                return bad(err, "Invalid type for %s: class %s", lc_type_name(s->type),
+                           lc_value_java_class(v));
         }
         switch ((lc_type_t)v->type) {
         case LC_INT8:
@@ -234,7 +247,8 @@ int lc_json_write_value(const lc_json_options_t *o, const lc_schema_t *s, const 
         case LC_STRUCT:
                 return write_struct(o, s, v, out, err);
         default:
-                return bad(err, "Java class class %s does not have corresponding schema type.", lc_value_java_class(v));
+                return bad(err, "Java class class %s does not have corresponding schema type.",
+                           lc_value_java_class(v));
         }
 }
 
@@ -242,8 +256,8 @@ int lc_json_write_value(const lc_json_options_t *o, const lc_schema_t *s, const 
 
 static const char *node_type(const lc_json_t *n)
 {
-        static const char *const names[] = { "NULL", "BOOLEAN", "BOOLEAN", "NUMBER", "STRING", "ARRAY", "OBJECT",
-                                             "MISSING" };
+        static const char *const names[] = {"NULL",   "BOOLEAN", "BOOLEAN", "NUMBER",
+                                            "STRING", "ARRAY",   "OBJECT",  "MISSING"};
 
         return n ? names[n->type] : "MISSING";
 }
@@ -270,14 +284,17 @@ static int read_bytes(const lc_json_t *n, lc_arena_t *a, lc_value_t *out, lc_err
                 bad(err, "Invalid bytes field");
                 if (err)
                         lc_err_cause(err, "com.fasterxml.jackson.databind.exc.InvalidFormatException",
-                                     "Cannot access contents of TextNode as binary due to broken Base64 encoding: %s", why);
+                                     "Cannot access contents of TextNode as binary due to broken Base64 "
+                                     "encoding: %s",
+                                     why);
                 return -1;
         }
-        *out = (lc_value_t){ .type = LC_BYTES, .len = (uint32_t)len, .u.s = p };
+        *out = (lc_value_t){.type = LC_BYTES, .len = (uint32_t)len, .u.s = p};
         return 0;
 }
 
-static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a, lc_value_t *out, lc_err_t *err)
+static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a, lc_value_t *out,
+                        lc_err_t *err)
 {
         const lc_decimal_t *d = NULL;
         lc_err_t why;
@@ -294,7 +311,9 @@ static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
                 return 0;
         }
         if (!n || n->type != LC_J_STRING)
-                return bad(err, "Invalid type for Decimal, underlying representation should be numeric or bytes but was %s",
+                return bad(err,
+                           "Invalid type for Decimal, underlying representation should be numeric or bytes "
+                           "but was %s",
                            node_type(n));
         rc = read_bytes(n, a, out, &why);
         if (why.kind == LC_FATAL)
@@ -302,7 +321,8 @@ static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
         if (rc == 0)
                 rc = decimal_scale(s, &scale, &why);
         if (rc == 0 && out->len == 0)
-                rc = lc_err_set_cls(&why, LC_DATA, 0, "java.lang.NumberFormatException", "Zero length BigInteger");
+                rc = lc_err_set_cls(&why, LC_DATA, 0, "java.lang.NumberFormatException",
+                                    "Zero length BigInteger");
         if (rc < 0) {
                 bad(err, "Invalid bytes for Decimal field");
                 if (err && strncmp(why.msg, "Invalid bytes field", 19) != 0)
@@ -320,7 +340,8 @@ static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
         return 0;
 }
 
-static int read_logical(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a, lc_value_t *out, lc_err_t *err)
+static int read_logical(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a, lc_value_t *out,
+                        lc_err_t *err)
 {
         bool integral = n && n->type == LC_J_NUMBER && n->integral, exact;
         int64_t v;
@@ -330,17 +351,22 @@ static int read_logical(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
         v = integral ? lc_json_int64(n, &exact) : 0;
         if (s->logical == LC_TIMESTAMP) {
                 if (!integral)
-                        return bad(err, "Invalid type for Timestamp, underlying representation should be integral but "
-                                   "was %s", node_type(n));
+                        return bad(err,
+                                   "Invalid type for Timestamp, underlying representation should be integral "
+                                   "but "
+                                   "was %s",
+                                   node_type(n));
         } else if (!integral || !exact || v < INT32_MIN || v > INT32_MAX) {
                 return bad(err, "Invalid type for %s, underlying representation should be integer but was %s",
                            s->logical == LC_DATE ? "Date" : "Time", node_type(n));
         }
         if (s->logical == LC_TIME && (v < 0 || v > MS_PER_DAY))
-                return bad(err, "Time values must use number of milliseconds greater than 0 and less than 86400000");
+                return bad(
+                        err,
+                        "Time values must use number of milliseconds greater than 0 and less than 86400000");
         if (s->logical == LC_DATE)
                 v *= MS_PER_DAY;
-        *out = (lc_value_t){ .type = (uint8_t)s->logical, .u.i = v };
+        *out = (lc_value_t){.type = (uint8_t)s->logical, .u.i = v};
         return 0;
 }
 
@@ -357,7 +383,7 @@ static int read_array(const lc_json_options_t *o, const lc_schema_t *s, const lc
         for (const lc_json_t *c = len ? n->child : NULL; c; c = c->next, at++)
                 if (lc_json_read_value(o, s ? s->elem : NULL, c, a, at, err) < 0)
                         return -1;
-        *out = (lc_value_t){ .type = LC_ARRAY, .len = (uint32_t)len, .u.items = items };
+        *out = (lc_value_t){.type = LC_ARRAY, .len = (uint32_t)len, .u.items = items};
         return 0;
 }
 
@@ -374,7 +400,8 @@ static int by_hash(const void *a, const void *b)
         return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Later entries of an equal key replace the value of the first. Strings cannot repeat (the reader saw to it). */
+/* Later entries of an equal key replace the value of the first. Strings cannot repeat (the reader saw to it).
+ */
 static int unique_keys(lc_value_t *items, uint32_t *len, lc_err_t *err)
 {
         hashed_t *all;
@@ -386,7 +413,7 @@ static int unique_keys(lc_value_t *items, uint32_t *len, lc_err_t *err)
         if (!all)
                 return no_memory(err);
         for (uint32_t i = 0; i < n; i++)
-                all[i] = (hashed_t){ (uint32_t)lc_java_hash(&items[2 * i]), i };
+                all[i] = (hashed_t){(uint32_t)lc_java_hash(&items[2 * i]), i};
         qsort(all, n, sizeof(*all), by_hash);
         for (uint32_t i = 0; i < n; i++)
                 for (uint32_t j = i; j-- > 0 && all[j].hash == all[i].hash;) {
@@ -432,10 +459,13 @@ static int read_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_j
         uint32_t len;
 
         if (object && !(n && n->type == LC_J_OBJECT))
-                return bad(err, "Maps with string fields should be encoded as JSON objects, but found %s", node_type(n));
-        if (!object && !(n && n->type == LC_J_ARRAY))
-                return bad(err, "Maps with non-string fields should be encoded as JSON array of tuples, but found %s",
+                return bad(err, "Maps with string fields should be encoded as JSON objects, but found %s",
                            node_type(n));
+        if (!object && !(n && n->type == LC_J_ARRAY))
+                return bad(
+                        err,
+                        "Maps with non-string fields should be encoded as JSON array of tuples, but found %s",
+                        node_type(n));
         len = (uint32_t)n->len;
         if (len && !(items = lc_arena_alloc(a, 2 * (size_t)len * sizeof(*items))))
                 return no_memory(err);
@@ -450,7 +480,7 @@ static int read_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_j
                                 return -1;
                 }
         }
-        *out = (lc_value_t){ .type = LC_MAP, .len = len, .u.items = items };
+        *out = (lc_value_t){.type = LC_MAP, .len = len, .u.items = items};
         return 0;
 }
 
@@ -490,7 +520,7 @@ static int read_struct(const lc_json_options_t *o, const lc_schema_t *s, const l
                     lc_validate_field(f->name, f->schema, &st->fields[i], err) < 0)
                         return -1;
         }
-        *out = (lc_value_t){ .type = LC_STRUCT, .u.st = st };
+        *out = (lc_value_t){.type = LC_STRUCT, .u.st = st};
         return 0;
 }
 
@@ -525,7 +555,6 @@ static lc_type_t guess(const lc_json_t *n)
         }
 }
 
-
 int lc_json_read_value(const lc_json_options_t *o, const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
                        lc_value_t *out, lc_err_t *err)
 {
@@ -537,7 +566,7 @@ int lc_json_read_value(const lc_json_options_t *o, const lc_schema_t *s, const l
         if (s && s->logical)
                 return read_logical(s, n, a, out, err);
         type = s ? s->type : guess(n);
-        *out = (lc_value_t){ .type = (uint8_t)type };
+        *out = (lc_value_t){.type = (uint8_t)type};
         switch (type) {
         case LC_INT8:
                 out->u.i = (int8_t)number_int64(n);

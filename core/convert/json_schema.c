@@ -1,5 +1,6 @@
 /*
- * json_schema.c - schemas as JSON, both ways. See json_data.h. Any thread. Spec: spec/golden/converters_spec.lua
+ * json_schema.c - schemas as JSON, both ways. See json_data.h. Any thread. Spec:
+ * spec/golden/converters_spec.lua
  */
 #include "convert/json_data.h"
 #include "data/schema_builder.h"
@@ -8,8 +9,8 @@
 #include <string.h>
 
 /* By lc_type_t, LC_INT8 .. LC_STRUCT. */
-static const char *const type_names[] = { NULL, "int8", "int16", "int32", "int64", "float", "double",
-                                          "boolean", "string", "bytes", "array", "map", "struct" };
+static const char *const type_names[] = {NULL,      "int8",   "int16", "int32", "int64", "float", "double",
+                                         "boolean", "string", "bytes", "array", "map",   "struct"};
 
 static void member(lc_buf_t *out, const char *name, const char *text)
 {
@@ -103,7 +104,8 @@ static int no_memory(lc_err_t *err)
 }
 
 static int child_schema(const lc_json_options_t *o, const lc_json_t *node, const char *missing,
-                        void (*set)(lc_schema_builder_t *, const lc_schema_t *), lc_schema_builder_t *b, lc_err_t *err)
+                        void (*set)(lc_schema_builder_t *, const lc_schema_t *), lc_schema_builder_t *b,
+                        lc_err_t *err)
 {
         const lc_schema_t *s;
 
@@ -116,7 +118,8 @@ static int child_schema(const lc_json_options_t *o, const lc_json_t *node, const
         return 0;
 }
 
-static int read_fields(const lc_json_options_t *o, const lc_json_t *fields, lc_schema_builder_t *b, lc_err_t *err)
+static int read_fields(const lc_json_options_t *o, const lc_json_t *fields, lc_schema_builder_t *b,
+                       lc_err_t *err)
 {
         if (!fields || fields->type != LC_J_ARRAY)
                 return bad(err, "Struct schema's \"fields\" argument is not an array.");
@@ -145,7 +148,7 @@ static int read_params(const lc_json_t *params, lc_schema_builder_t *b, lc_err_t
         if (!params || params->type != LC_J_OBJECT)
                 return 0;
         for (const lc_json_t *p = params->child; p; p = p->next) {
-                lc_json_t key = { .s = p->key, .len = p->key_len };
+                lc_json_t key = {.s = p->key, .len = p->key_len};
                 char *k, *v;
 
                 if (!is_text(p))
@@ -162,7 +165,8 @@ static int read_params(const lc_json_t *params, lc_schema_builder_t *b, lc_err_t
         return 0;
 }
 
-static int read_default(const lc_json_options_t *o, const lc_json_t *node, lc_schema_builder_t *b, lc_err_t *err)
+static int read_default(const lc_json_options_t *o, const lc_json_t *node, lc_schema_builder_t *b,
+                        lc_err_t *err)
 {
         const lc_schema_t *s = lc_schema_builder_peek(b);
         lc_arena_t a;
@@ -173,7 +177,8 @@ static int read_default(const lc_json_options_t *o, const lc_json_t *node, lc_sc
                 return 0;
         lc_arena_init(&a);
         rc = lc_json_read_value(o, s, node, &a, &v, err);
-        if (rc == 0 && v.type == LC_STRUCT) { /* Java compares the builder with the built schema and refuses */
+        if (rc == 0 &&
+            v.type == LC_STRUCT) { /* Java compares the builder with the built schema and refuses */
                 lc_err_set_cls(err, LC_DATA, 0, LC_CLS_SCHEMA_BUILDER, "Invalid default value");
                 if (err)
                         lc_err_cause(err, LC_CLS_DATA, "Struct schemas do not match.");
@@ -185,8 +190,8 @@ static int read_default(const lc_json_options_t *o, const lc_json_t *node, lc_sc
         return rc;
 }
 
-static int set_text(const lc_json_t *node, void (*set)(lc_schema_builder_t *, const char *), lc_schema_builder_t *b,
-                    lc_err_t *err)
+static int set_text(const lc_json_t *node, void (*set)(lc_schema_builder_t *, const char *),
+                    lc_schema_builder_t *b, lc_err_t *err)
 {
         char *text;
 
@@ -200,7 +205,8 @@ static int set_text(const lc_json_t *node, void (*set)(lc_schema_builder_t *, co
         return 0;
 }
 
-static int read_attributes(const lc_json_options_t *o, const lc_json_t *node, lc_schema_builder_t *b, lc_err_t *err)
+static int read_attributes(const lc_json_options_t *o, const lc_json_t *node, lc_schema_builder_t *b,
+                           lc_err_t *err)
 {
         const lc_json_t *optional = lc_json_get(node, "optional"), *version = lc_json_get(node, "version");
 
@@ -222,7 +228,8 @@ static lc_type_t type_of(const lc_json_t *text)
         return LC_NULL;
 }
 
-int lc_json_read_schema(const lc_json_options_t *o, const lc_json_t *node, const lc_schema_t **out, lc_err_t *err)
+int lc_json_read_schema(const lc_json_options_t *o, const lc_json_t *node, const lc_schema_t **out,
+                        lc_err_t *err)
 {
         const lc_json_t *type_node = lc_json_get(node, "type");
         lc_schema_builder_t *b;
@@ -240,14 +247,16 @@ int lc_json_read_schema(const lc_json_options_t *o, const lc_json_t *node, const
                                       type_node->len > 500 ? 500 : (int)type_node->len, type_node->s);
         b = lc_schema_builder_new(type);
         if (type == LC_ARRAY) {
-                rc = child_schema(o, lc_json_get(node, "items"), "Array schema did not specify the element type",
-                                  lc_schema_builder_elem, b, err);
+                rc = child_schema(o, lc_json_get(node, "items"),
+                                  "Array schema did not specify the element type", lc_schema_builder_elem, b,
+                                  err);
         } else if (type == LC_MAP) {
                 rc = child_schema(o, lc_json_get(node, "keys"), "Map schema did not specify the key type",
                                   lc_schema_builder_key, b, err);
                 if (rc == 0)
-                        rc = child_schema(o, lc_json_get(node, "values"), "Map schema did not specify the value type",
-                                          lc_schema_builder_elem, b, err);
+                        rc = child_schema(o, lc_json_get(node, "values"),
+                                          "Map schema did not specify the value type", lc_schema_builder_elem,
+                                          b, err);
         } else if (type == LC_STRUCT) {
                 rc = read_fields(o, lc_json_get(node, "fields"), b, err);
         }

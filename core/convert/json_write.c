@@ -112,7 +112,8 @@ char *lc_json_escape(char *out, const char *s, size_t n)
         }
 #endif
 #ifdef __SSE2__
-        /* the rest by the last 16 bytes: those before `s` in it went out as they are, if none needs an escape */
+        /* the rest by the last 16 bytes: those before `s` in it went out as they are, if none needs an escape
+         */
         if (s < end && n >= 16) {
                 __m128i v = _mm_loadu_si128((const __m128i *)(end - 16));
 
@@ -151,7 +152,8 @@ size_t lc_json_escaped_size(const char *s, size_t n)
                         i = (size_t)(escape_high(&at, s + i, s + n) - s);
                         size += (size_t)(at - space);
                 } else {
-                        size += c < 0x20 || c == '"' || c == '\\' ? (size_t)(escape_ascii(space, c) - space) : 1;
+                        size += c < 0x20 || c == '"' || c == '\\' ? (size_t)(escape_ascii(space, c) - space)
+                                                                  : 1;
                         i++;
                 }
         }

@@ -9,7 +9,7 @@
 
 int lc_record_offset_json(const lc_record_t *r, lc_buf_t *out, lc_err_t *err)
 {
-        static const lc_json_options_t options = { .replace_null_with_default = true };
+        static const lc_json_options_t options = {.replace_null_with_default = true};
         const lc_value_t *v = &r->u.src.offset;
 
         if (v->type == LC_INT64) {
@@ -21,5 +21,6 @@ int lc_record_offset_json(const lc_record_t *r, lc_buf_t *out, lc_err_t *err)
         } else if (lc_json_write_value(&options, NULL, v, out, err) < 0) {
                 return -1;
         }
-        return lc_buf_ok(out) ? 0 : lc_err_set(err, LC_FATAL, 0, "Out of memory while writing a source offset");
+        return lc_buf_ok(out) ? 0
+                              : lc_err_set(err, LC_FATAL, 0, "Out of memory while writing a source offset");
 }

@@ -26,8 +26,9 @@ static int no_memory(lc_err_t *err)
         return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory while converting a record");
 }
 
-static int from_connect(lc_converter_t *base, const char *topic, const char *header, const lc_schema_t *schema,
-                        const lc_value_t *value, lc_arena_t *arena, lc_slice_t *out, lc_err_t *err)
+static int from_connect(lc_converter_t *base, const char *topic, const char *header,
+                        const lc_schema_t *schema, const lc_value_t *value, lc_arena_t *arena,
+                        lc_slice_t *out, lc_err_t *err)
 {
         string_converter_t *cv = (string_converter_t *)base;
         const char *text = value->u.s, *p;
@@ -35,7 +36,7 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
 
         (void)topic;
         (void)header;
-        *out = (lc_slice_t){ NULL, 0 };
+        *out = (lc_slice_t){NULL, 0};
         if (value->type == LC_NULL)
                 return 0;
         if (value->type != LC_STRING) {
@@ -51,12 +52,12 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
         }
         if (lc_charset_encode(cv->charset, text, len, arena, &p, &len) < 0)
                 return no_memory(err);
-        *out = (lc_slice_t){ p ? p : "", len };
+        *out = (lc_slice_t){p ? p : "", len};
         return 0;
 }
 
-static int to_connect(lc_converter_t *base, const char *topic, const char *header, lc_slice_t in, lc_arena_t *arena,
-                      const lc_schema_t **schema, lc_value_t *value, lc_err_t *err)
+static int to_connect(lc_converter_t *base, const char *topic, const char *header, lc_slice_t in,
+                      lc_arena_t *arena, const lc_schema_t **schema, lc_value_t *value, lc_err_t *err)
 {
         string_converter_t *cv = (string_converter_t *)base;
         const char *text;
@@ -91,7 +92,8 @@ static bool legal_name(const char *name)
         return true;
 }
 
-static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t *config, const char *role, lc_err_t *err)
+static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t *config, const char *role,
+                              lc_err_t *err)
 {
         lc_props_t *values = lc_converter_config(cls, config, err);
         string_converter_t *cv;
@@ -106,8 +108,10 @@ static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t 
         if (lc_charset_find(name, &cv->charset) < 0) {
                 lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_SERIALIZATION, "Unsupported encoding %s", name);
                 if (err)
-                        lc_err_cause(err, legal_name(name) ? "java.nio.charset.UnsupportedCharsetException"
-                                                           : "java.nio.charset.IllegalCharsetNameException", "%s", name);
+                        lc_err_cause(err,
+                                     legal_name(name) ? "java.nio.charset.UnsupportedCharsetException"
+                                                      : "java.nio.charset.IllegalCharsetNameException",
+                                     "%s", name);
                 destroy(&cv->base);
                 cv = NULL;
         }
@@ -117,9 +121,14 @@ static lc_converter_t *create(const lc_converter_class_t *cls, const lc_props_t 
 
 static const lc_config_row_t rows[] = {
         LC_CONVERTER_TYPE_ROW,
-        { .name = "converter.encoding", .type = LC_CFG_STRING, .def = "UTF-8", .importance = LC_HIGH, .order = -1,
-          .width = LC_WIDTH_MEDIUM, .display = "Encoding",
-          .doc = "The name of the Java character set to use for encoding strings as byte arrays." },
+        {.name = "converter.encoding",
+         .type = LC_CFG_STRING,
+         .def = "UTF-8",
+         .importance = LC_HIGH,
+         .order = -1,
+         .width = LC_WIDTH_MEDIUM,
+         .display = "Encoding",
+         .doc = "The name of the Java character set to use for encoding strings as byte arrays."},
 };
 
 const lc_converter_class_t lc_string_converter_class = {

@@ -158,29 +158,64 @@ int lc_charset_find(const char *name, lc_charset_t *cs)
                 const char *name;
                 lc_charset_t cs;
         } names[] = {
-                { "UTF-8", LC_CS_UTF8 }, { "UTF8", LC_CS_UTF8 }, { "unicode-1-1-utf-8", LC_CS_UTF8 },
-                { "ISO-8859-1", LC_CS_LATIN1 }, { "ISO8859_1", LC_CS_LATIN1 }, { "latin1", LC_CS_LATIN1 },
-                { "l1", LC_CS_LATIN1 }, { "ISO_8859-1", LC_CS_LATIN1 }, { "ISO8859-1", LC_CS_LATIN1 },
-                { "IBM819", LC_CS_LATIN1 }, { "cp819", LC_CS_LATIN1 }, { "819", LC_CS_LATIN1 },
-                { "IBM-819", LC_CS_LATIN1 }, { "iso-ir-100", LC_CS_LATIN1 }, { "8859_1", LC_CS_LATIN1 },
-                { "ISO_8859_1", LC_CS_LATIN1 }, { "ISO_8859-1:1987", LC_CS_LATIN1 },
-                { "csISOLatin1", LC_CS_LATIN1 },
-                { "US-ASCII", LC_CS_ASCII }, { "ASCII", LC_CS_ASCII }, { "ISO646-US", LC_CS_ASCII },
-                { "iso-ir-6", LC_CS_ASCII }, { "ANSI_X3.4-1986", LC_CS_ASCII }, { "us", LC_CS_ASCII },
-                { "ANSI_X3.4-1968", LC_CS_ASCII }, { "cp367", LC_CS_ASCII }, { "IBM367", LC_CS_ASCII },
-                { "ascii7", LC_CS_ASCII }, { "646", LC_CS_ASCII }, { "ISO_646.irv:1991", LC_CS_ASCII },
-                { "ISO_646.irv:1983", LC_CS_ASCII }, { "csASCII", LC_CS_ASCII }, { "default", LC_CS_ASCII },
-                { "iso_646.irv:1983", LC_CS_ASCII },
-                { "UTF-16", LC_CS_UTF16 }, { "UTF_16", LC_CS_UTF16 }, { "utf16", LC_CS_UTF16 },
-                { "unicode", LC_CS_UTF16 }, { "UnicodeBig", LC_CS_UTF16 },
-                { "UTF-16BE", LC_CS_UTF16BE }, { "UTF_16BE", LC_CS_UTF16BE }, { "ISO-10646-UCS-2", LC_CS_UTF16BE },
-                { "X-UTF-16BE", LC_CS_UTF16BE }, { "UnicodeBigUnmarked", LC_CS_UTF16BE },
-                { "UTF-16LE", LC_CS_UTF16LE }, { "UTF_16LE", LC_CS_UTF16LE }, { "X-UTF-16LE", LC_CS_UTF16LE },
-                { "UnicodeLittleUnmarked", LC_CS_UTF16LE },
-                { "UTF-32", LC_CS_UTF32 }, { "UTF_32", LC_CS_UTF32 }, { "UTF32", LC_CS_UTF32 },
-                { "ISO-10646-UCS-4", LC_CS_UTF32 },
-                { "UTF-32BE", LC_CS_UTF32BE }, { "UTF_32BE", LC_CS_UTF32BE }, { "X-UTF-32BE", LC_CS_UTF32BE },
-                { "UTF-32LE", LC_CS_UTF32LE }, { "UTF_32LE", LC_CS_UTF32LE }, { "X-UTF-32LE", LC_CS_UTF32LE },
+                {"UTF-8", LC_CS_UTF8},
+                {"UTF8", LC_CS_UTF8},
+                {"unicode-1-1-utf-8", LC_CS_UTF8},
+                {"ISO-8859-1", LC_CS_LATIN1},
+                {"ISO8859_1", LC_CS_LATIN1},
+                {"latin1", LC_CS_LATIN1},
+                {"l1", LC_CS_LATIN1},
+                {"ISO_8859-1", LC_CS_LATIN1},
+                {"ISO8859-1", LC_CS_LATIN1},
+                {"IBM819", LC_CS_LATIN1},
+                {"cp819", LC_CS_LATIN1},
+                {"819", LC_CS_LATIN1},
+                {"IBM-819", LC_CS_LATIN1},
+                {"iso-ir-100", LC_CS_LATIN1},
+                {"8859_1", LC_CS_LATIN1},
+                {"ISO_8859_1", LC_CS_LATIN1},
+                {"ISO_8859-1:1987", LC_CS_LATIN1},
+                {"csISOLatin1", LC_CS_LATIN1},
+                {"US-ASCII", LC_CS_ASCII},
+                {"ASCII", LC_CS_ASCII},
+                {"ISO646-US", LC_CS_ASCII},
+                {"iso-ir-6", LC_CS_ASCII},
+                {"ANSI_X3.4-1986", LC_CS_ASCII},
+                {"us", LC_CS_ASCII},
+                {"ANSI_X3.4-1968", LC_CS_ASCII},
+                {"cp367", LC_CS_ASCII},
+                {"IBM367", LC_CS_ASCII},
+                {"ascii7", LC_CS_ASCII},
+                {"646", LC_CS_ASCII},
+                {"ISO_646.irv:1991", LC_CS_ASCII},
+                {"ISO_646.irv:1983", LC_CS_ASCII},
+                {"csASCII", LC_CS_ASCII},
+                {"default", LC_CS_ASCII},
+                {"iso_646.irv:1983", LC_CS_ASCII},
+                {"UTF-16", LC_CS_UTF16},
+                {"UTF_16", LC_CS_UTF16},
+                {"utf16", LC_CS_UTF16},
+                {"unicode", LC_CS_UTF16},
+                {"UnicodeBig", LC_CS_UTF16},
+                {"UTF-16BE", LC_CS_UTF16BE},
+                {"UTF_16BE", LC_CS_UTF16BE},
+                {"ISO-10646-UCS-2", LC_CS_UTF16BE},
+                {"X-UTF-16BE", LC_CS_UTF16BE},
+                {"UnicodeBigUnmarked", LC_CS_UTF16BE},
+                {"UTF-16LE", LC_CS_UTF16LE},
+                {"UTF_16LE", LC_CS_UTF16LE},
+                {"X-UTF-16LE", LC_CS_UTF16LE},
+                {"UnicodeLittleUnmarked", LC_CS_UTF16LE},
+                {"UTF-32", LC_CS_UTF32},
+                {"UTF_32", LC_CS_UTF32},
+                {"UTF32", LC_CS_UTF32},
+                {"ISO-10646-UCS-4", LC_CS_UTF32},
+                {"UTF-32BE", LC_CS_UTF32BE},
+                {"UTF_32BE", LC_CS_UTF32BE},
+                {"X-UTF-32BE", LC_CS_UTF32BE},
+                {"UTF-32LE", LC_CS_UTF32LE},
+                {"UTF_32LE", LC_CS_UTF32LE},
+                {"X-UTF-32LE", LC_CS_UTF32LE},
         };
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -232,8 +267,9 @@ static char *decode_utf32(const wide_in_t *in, char *out)
 
         for (; i + 3 < in->n; i += 4) {
                 const unsigned char *p = in->p + i;
-                uint32_t c = in->little ? (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0]
-                                        : (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+                uint32_t c =
+                        in->little ? (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0]
+                                   : (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 
                 if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
                         c = REPLACEMENT;
@@ -247,7 +283,7 @@ static char *decode_utf32(const wide_in_t *in, char *out)
 int lc_charset_decode(lc_charset_t cs, const char *s, size_t n, lc_arena_t *a, const char **out, size_t *len)
 {
         const unsigned char *p = (const unsigned char *)s;
-        wide_in_t in = { p, n, cs == LC_CS_UTF16LE || cs == LC_CS_UTF32LE };
+        wide_in_t in = {p, n, cs == LC_CS_UTF16LE || cs == LC_CS_UTF32LE};
         char *to, *at;
 
         if (cs == LC_CS_UTF8 && lc_utf8_valid(s, n)) {

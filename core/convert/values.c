@@ -97,7 +97,7 @@ static token_t consume(parser_t *ps)
                 }
                 escaped = false;
         }
-        return (token_t){ start, (size_t)(ps->at - start) };
+        return (token_t){start, (size_t)(ps->at - start)};
 }
 
 static const char *mark(const parser_t *ps)
@@ -181,16 +181,19 @@ static bool take_temporal(parser_t *ps, const char *p, size_t n, typed_t *out)
         if (!lc_values_parse_temporal(p, n, &type, &ms))
                 return false;
         out->schema = hold(ps, lc_schema_logical(type, 0, false));
-        out->value = (lc_value_t){ .type = (uint8_t)type, .u.i = ms };
+        out->value = (lc_value_t){.type = (uint8_t)type, .u.i = ms};
         return true;
 }
 
 static void take_int(int64_t i, typed_t *out)
 {
-        lc_type_t t = i == (int8_t)i ? LC_INT8 : i == (int16_t)i ? LC_INT16 : i == (int32_t)i ? LC_INT32 : LC_INT64;
+        lc_type_t t = i == (int8_t)i    ? LC_INT8
+                      : i == (int16_t)i ? LC_INT16
+                      : i == (int32_t)i ? LC_INT32
+                                        : LC_INT64;
 
         out->schema = lc_schema_plain(t, false);
-        out->value = (lc_value_t){ .type = (uint8_t)t, .u.i = i };
+        out->value = (lc_value_t){.type = (uint8_t)t, .u.i = i};
 }
 
 static int take_number(parser_t *ps, token_t t, typed_t *out)
@@ -219,10 +222,10 @@ static int take_number(parser_t *ps, token_t t, typed_t *out)
         lc_buf_free(&text);
         if (isfinite(narrow) && d->scale) {
                 out->schema = lc_schema_plain(LC_FLOAT32, false);
-                out->value = (lc_value_t){ .type = LC_FLOAT32, .u.f32 = narrow == 0 ? 0 : narrow };
+                out->value = (lc_value_t){.type = LC_FLOAT32, .u.f32 = narrow == 0 ? 0 : narrow};
         } else if (isfinite(wide) && d->scale) {
                 out->schema = lc_schema_plain(LC_FLOAT64, false);
-                out->value = (lc_value_t){ .type = LC_FLOAT64, .u.f = wide };
+                out->value = (lc_value_t){.type = LC_FLOAT64, .u.f = wide};
         } else {
                 out->schema = hold(ps, lc_schema_logical(LC_DECIMAL, d->scale, false));
                 out->value = lc_value_decimal(d);
@@ -353,15 +356,15 @@ static int align(const lc_schema_t *s, lc_value_t *v)
         if (!numeric(v->type))
                 return REFUSED;
         if (s->logical == LC_DATE)
-                *v = (lc_value_t){ .type = LC_DATE, .u.i = (int32_t)i * (int64_t)86400000 };
+                *v = (lc_value_t){.type = LC_DATE, .u.i = (int32_t)i * (int64_t)86400000};
         else if (s->logical == LC_TIME && (i < 0 || i > 86400000))
                 return REFUSED;
         else if (s->logical == LC_TIME || s->logical == LC_TIMESTAMP)
-                *v = (lc_value_t){ .type = (uint8_t)s->logical, .u.i = i };
+                *v = (lc_value_t){.type = (uint8_t)s->logical, .u.i = i};
         else if (s->type == LC_FLOAT32)
-                *v = (lc_value_t){ .type = LC_FLOAT32, .u.f32 = (float)d };
+                *v = (lc_value_t){.type = LC_FLOAT32, .u.f32 = (float)d};
         else if (s->type == LC_FLOAT64)
-                *v = (lc_value_t){ .type = LC_FLOAT64, .u.f = d };
+                *v = (lc_value_t){.type = LC_FLOAT64, .u.f = d};
         else
                 v->type = (uint8_t)s->type;
         return OK;
@@ -382,14 +385,14 @@ static int finish_array(parser_t *ps, const merger_t *m, const list_t *l, typed_
                 if (m->common)
                         rc = align(m->common, &items[i]);
         }
-        out->value = (lc_value_t){ .type = LC_ARRAY, .len = (uint32_t)l->n, .u.items = items };
+        out->value = (lc_value_t){.type = LC_ARRAY, .len = (uint32_t)l->n, .u.items = items};
         return rc;
 }
 
 static int parse_array(parser_t *ps, typed_t *out)
 {
-        list_t l = { NULL, 0, 0 };
-        merger_t m = { NULL, false };
+        list_t l = {NULL, 0, 0};
+        merger_t m = {NULL, false};
         int rc = REFUSED;
 
         while (has_next(ps)) {
@@ -443,14 +446,14 @@ static int finish_map(parser_t *ps, const merger_t *mk, const merger_t *mv, cons
                 }
                 items[2 * j + 1] = value;
         }
-        out->value = (lc_value_t){ .type = LC_MAP, .len = n, .u.items = items };
+        out->value = (lc_value_t){.type = LC_MAP, .len = n, .u.items = items};
         return rc;
 }
 
 static int parse_map(parser_t *ps, typed_t *out)
 {
-        list_t l = { NULL, 0, 0 };
-        merger_t mk = { NULL, false }, mv = { NULL, false };
+        list_t l = {NULL, 0, 0};
+        merger_t mk = {NULL, false}, mv = {NULL, false};
         int rc = REFUSED;
 
         while (has_next(ps)) {
@@ -523,10 +526,10 @@ static int parse(parser_t *ps, bool embedded, typed_t *out)
         return parse_token(ps, embedded, trim(t), out);
 }
 
-int lc_values_parse(const char *text, size_t n, lc_arena_t *a, lc_values_held_t *held, const lc_schema_t **schema,
-                    lc_value_t *value)
+int lc_values_parse(const char *text, size_t n, lc_arena_t *a, lc_values_held_t *held,
+                    const lc_schema_t **schema, lc_value_t *value)
 {
-        parser_t ps = { .text = text, .end = text + n, .at = text, .arena = a, .held = held };
+        parser_t ps = {.text = text, .end = text + n, .at = text, .arena = a, .held = held};
         typed_t out;
         int rc = OK;
 
@@ -620,8 +623,9 @@ static int append(const lc_value_t *v, bool embedded, lc_buf_t *out, lc_err_t *e
                 return 0;
         case LC_OBJECT:
                 lc_value_to_java_string(v, NULL, &text);
-                lc_err_set_cls(err, LC_DATA, 0, LC_CLS_DATA, "Failed to serialize unexpected value type %s: %s",
-                               lc_value_java_class(v), text.p ? text.p : "");
+                lc_err_set_cls(err, LC_DATA, 0, LC_CLS_DATA,
+                               "Failed to serialize unexpected value type %s: %s", lc_value_java_class(v),
+                               text.p ? text.p : "");
                 lc_buf_free(&text);
                 return -1;
         default:

@@ -19,8 +19,8 @@ void lc_values_release(lc_values_held_t *h);
 
 /* Values.parseString. 0; -1 when memory is out; 1 when Java would throw something else than it handles (the
  * caller takes the raw bytes then). *schema NULL with a null value: the text was `null`. */
-int lc_values_parse(const char *text, size_t n, lc_arena_t *a, lc_values_held_t *held, const lc_schema_t **schema,
-                    lc_value_t *value);
+int lc_values_parse(const char *text, size_t n, lc_arena_t *a, lc_values_held_t *held,
+                    const lc_schema_t **schema, lc_value_t *value);
 /* Values.convertToString. Appends. */
 int lc_values_to_string(const lc_value_t *v, lc_buf_t *out, lc_err_t *err);
 

@@ -1,6 +1,6 @@
 /*
- * values_time.c - dates and times in header texts: SimpleDateFormat's lenient reading and Values.dateFormatFor,
- * in the process's time zone although the patterns end in a literal Z (as Java does).
+ * values_time.c - dates and times in header texts: SimpleDateFormat's lenient reading and
+ * Values.dateFormatFor, in the process's time zone although the patterns end in a literal Z (as Java does).
  *
  * Threads:   any.
  * Tests:     spec/golden/converters_spec.lua

@@ -25,7 +25,7 @@ double lc_decimal_double(const lc_decimal_t *d);
 
 static inline lc_value_t lc_value_decimal(const lc_decimal_t *d)
 {
-        return (lc_value_t){ .type = LC_DECIMAL, .u.dec = d };
+        return (lc_value_t){.type = LC_DECIMAL, .u.dec = d};
 }
 
 #endif

@@ -97,18 +97,19 @@ lc_record_t *lc_batch_add(lc_batch_t *b)
 }
 
 /* One array of references each; asking for the last ones again costs a compare. */
-#define HOLD(array, count, capacity, item) do { \
-                for (uint32_t i_ = b->count, stop_ = i_ > 4 ? i_ - 4 : 0; i_ > stop_; i_--) \
-                        if (b->array[i_ - 1] == (item)) \
-                                return 0; \
-                if (b->count == b->capacity) { \
-                        uint32_t cap_ = b->capacity ? b->capacity * 2 : 4; \
-                        void *grown_ = realloc(b->array, cap_ * sizeof(*b->array)); \
-                        if (!grown_) \
-                                return -1; \
-                        b->array = grown_; \
-                        b->capacity = cap_; \
-                } \
+#define HOLD(array, count, capacity, item)                                                                   \
+        do {                                                                                                 \
+                for (uint32_t i_ = b->count, stop_ = i_ > 4 ? i_ - 4 : 0; i_ > stop_; i_--)                  \
+                        if (b->array[i_ - 1] == (item))                                                      \
+                                return 0;                                                                    \
+                if (b->count == b->capacity) {                                                               \
+                        uint32_t cap_ = b->capacity ? b->capacity * 2 : 4;                                   \
+                        void *grown_ = realloc(b->array, cap_ * sizeof(*b->array));                          \
+                        if (!grown_)                                                                         \
+                                return -1;                                                                   \
+                        b->array = grown_;                                                                   \
+                        b->capacity = cap_;                                                                  \
+                }                                                                                            \
         } while (0)
 
 int lc_batch_hold_schema(lc_batch_t *b, const lc_schema_t *s)

@@ -19,7 +19,7 @@ struct lc_schema_private {
         lc_arena_t arena;         /* the default value */
         const lc_schema_t **held; /* schemas of structs inside the default */
         uint32_t nheld;
-        uint32_t *index;          /* open hash of field numbers + 1; NULL for few fields */
+        uint32_t *index; /* open hash of field numbers + 1; NULL for few fields */
         uint32_t index_mask;
         uint32_t fields_cap;
 };
@@ -28,7 +28,10 @@ struct lc_schema_builder {
         lc_schema_t *s;
 };
 
-#define PLAIN(t, o) { .refs = -1, .type = (t), .optional = (o) }
+#define PLAIN(t, o)                                                                                          \
+        {                                                                                                    \
+                .refs = -1, .type = (t), .optional = (o)                                                     \
+        }
 
 const lc_schema_t lc_schema_string = PLAIN(LC_STRING, false);
 const lc_schema_t lc_schema_optional_string = PLAIN(LC_STRING, true);
@@ -36,13 +39,13 @@ const lc_schema_t lc_schema_bytes = PLAIN(LC_BYTES, false);
 const lc_schema_t lc_schema_optional_bytes = PLAIN(LC_BYTES, true);
 
 static const lc_schema_t plain[LC_BYTES + 1][2] = {
-        [LC_INT8] = { PLAIN(LC_INT8, false), PLAIN(LC_INT8, true) },
-        [LC_INT16] = { PLAIN(LC_INT16, false), PLAIN(LC_INT16, true) },
-        [LC_INT32] = { PLAIN(LC_INT32, false), PLAIN(LC_INT32, true) },
-        [LC_INT64] = { PLAIN(LC_INT64, false), PLAIN(LC_INT64, true) },
-        [LC_FLOAT32] = { PLAIN(LC_FLOAT32, false), PLAIN(LC_FLOAT32, true) },
-        [LC_FLOAT64] = { PLAIN(LC_FLOAT64, false), PLAIN(LC_FLOAT64, true) },
-        [LC_BOOLEAN] = { PLAIN(LC_BOOLEAN, false), PLAIN(LC_BOOLEAN, true) },
+        [LC_INT8] = {PLAIN(LC_INT8, false), PLAIN(LC_INT8, true)},
+        [LC_INT16] = {PLAIN(LC_INT16, false), PLAIN(LC_INT16, true)},
+        [LC_INT32] = {PLAIN(LC_INT32, false), PLAIN(LC_INT32, true)},
+        [LC_INT64] = {PLAIN(LC_INT64, false), PLAIN(LC_INT64, true)},
+        [LC_FLOAT32] = {PLAIN(LC_FLOAT32, false), PLAIN(LC_FLOAT32, true)},
+        [LC_FLOAT64] = {PLAIN(LC_FLOAT64, false), PLAIN(LC_FLOAT64, true)},
+        [LC_BOOLEAN] = {PLAIN(LC_BOOLEAN, false), PLAIN(LC_BOOLEAN, true)},
 };
 
 const lc_schema_t *lc_schema_plain(lc_type_t type, bool optional)
@@ -56,9 +59,9 @@ const lc_schema_t *lc_schema_plain(lc_type_t type, bool optional)
 
 const char *lc_type_name(lc_type_t t)
 {
-        static const char *const names[] = { "NULL", "INT8", "INT16", "INT32", "INT64", "FLOAT32", "FLOAT64",
-                                             "BOOLEAN", "STRING", "BYTES", "ARRAY", "MAP", "STRUCT",
-                                             "DECIMAL", "DATE", "TIME", "TIMESTAMP", "OBJECT" };
+        static const char *const names[] = {"NULL",    "INT8",    "INT16",  "INT32", "INT64",     "FLOAT32",
+                                            "FLOAT64", "BOOLEAN", "STRING", "BYTES", "ARRAY",     "MAP",
+                                            "STRUCT",  "DECIMAL", "DATE",   "TIME",  "TIMESTAMP", "OBJECT"};
 
         return (unsigned)t < sizeof(names) / sizeof(names[0]) ? names[t] : "UNKNOWN";
 }
@@ -232,7 +235,8 @@ static void find_logical(lc_schema_t *s)
                 s->logical = LC_TIME;
         else if (!strcmp(n, LC_NAME_TIMESTAMP))
                 s->logical = LC_TIMESTAMP;
-        if (s->logical != LC_DECIMAL || !text || !(*text == '-' || *text == '+' || (*text >= '0' && *text <= '9')))
+        if (s->logical != LC_DECIMAL || !text ||
+            !(*text == '-' || *text == '+' || (*text >= '0' && *text <= '9')))
                 return;
         errno = 0;
         scale = strtol(text, &end, 10);
@@ -420,8 +424,8 @@ lc_schema_builder_t *lc_schema_builder_from(const lc_schema_t *from)
 
 const lc_schema_t *lc_schema_logical(lc_type_t logical, int scale, bool optional)
 {
-        static const char *const names[] = { LC_NAME_DECIMAL, LC_NAME_DATE, LC_NAME_TIME, LC_NAME_TIMESTAMP };
-        static const lc_type_t types[] = { LC_BYTES, LC_INT32, LC_INT32, LC_INT64 };
+        static const char *const names[] = {LC_NAME_DECIMAL, LC_NAME_DATE, LC_NAME_TIME, LC_NAME_TIMESTAMP};
+        static const lc_type_t types[] = {LC_BYTES, LC_INT32, LC_INT32, LC_INT64};
         lc_schema_builder_t *b;
 
         lc_assert(logical >= LC_DECIMAL && logical <= LC_TIMESTAMP);

@@ -17,10 +17,10 @@
 #include "data/schema.h"
 
 #define LC_CLS_SCHEMA_BUILDER "org.apache.kafka.connect.errors.SchemaBuilderException"
-#define LC_NAME_DECIMAL "org.apache.kafka.connect.data.Decimal"
-#define LC_NAME_DATE "org.apache.kafka.connect.data.Date"
-#define LC_NAME_TIME "org.apache.kafka.connect.data.Time"
-#define LC_NAME_TIMESTAMP "org.apache.kafka.connect.data.Timestamp"
+#define LC_NAME_DECIMAL       "org.apache.kafka.connect.data.Decimal"
+#define LC_NAME_DATE          "org.apache.kafka.connect.data.Date"
+#define LC_NAME_TIME          "org.apache.kafka.connect.data.Time"
+#define LC_NAME_TIMESTAMP     "org.apache.kafka.connect.data.Timestamp"
 
 typedef struct lc_schema_builder lc_schema_builder_t;
 

@@ -106,7 +106,7 @@ static int fail_null(const lc_schema_t *schema, const place_t *at, lc_err_t *err
 
 static int check(const lc_schema_t *schema, const lc_value_t *v, const place_t *at, lc_err_t *err)
 {
-        place_t in = { .outer = at };
+        place_t in = {.outer = at};
 
         if (v->type == LC_NULL)
                 return schema->optional ? 0 : fail_null(schema, at, err);
@@ -140,14 +140,14 @@ static int check(const lc_schema_t *schema, const lc_value_t *v, const place_t *
 
 int lc_validate_value(const lc_schema_t *schema, const lc_value_t *value, lc_err_t *err)
 {
-        place_t top = { 0 };
+        place_t top = {0};
 
         return check(schema, value, &top, err);
 }
 
 int lc_validate_field(const char *field, const lc_schema_t *schema, const lc_value_t *value, lc_err_t *err)
 {
-        place_t top = { .field = field };
+        place_t top = {.field = field};
 
         return check(schema, value, &top, err);
 }
