@@ -244,7 +244,7 @@ static void field_value(lc_encoder_t *e, lc_batch_t *b, int rec, const char *fie
 static void headers_at(lc_encoder_t *e, lc_batch_t *b, int rec, lc_record_t *out)
 {
         lua_State *L = e->L;
-        size_t n, len;
+        size_t n = 0, len;
 
         e->what = "headers";
         lua_getfield(L, rec, "headers");

@@ -144,7 +144,8 @@ int lc_state_run(lc_state_t *st, void (*fn)(lua_State *L, void *arg), void *arg,
                         lc_err_set(st->err, LC_FATAL, 0, "not enough memory: the script holds %zu bytes",
                                    st->used);
                 else
-                        lc_err_set(st->err, LC_FATAL, 0, "stack overflow, or an error while an error was reported");
+                        lc_err_set(st->err, LC_FATAL, 0,
+                                   "stack overflow, or an error while an error was reported");
         }
         lc_assert(lua_gettop(st->L) == LC_SLOTS);
         st->err = NULL;

@@ -301,6 +301,56 @@ describe("plugins", function()
     end)
   end)
 
+  describe("of docs/authoring.md", function()
+    local function write_snippets()
+      local count = 0
+      for block in k.read "docs/authoring.md":gmatch "```lua\n(.-)```" do
+        local name = block:match "^%-%- file: (%S+)"
+        if name then
+          count = count + 1
+          local sub = name:match "^(.*)/"
+          if sub then os.execute("mkdir -p " .. dir .. "/" .. sub) end
+          k.write(dir .. "/" .. name, block)
+        end
+      end
+      return count
+    end
+
+    it("load without errors", function()
+      assert.equal(5, write_snippets())
+      assert.same({ "JsonLogSink", "CountdownSource", "MultiSource", "OrdersSource" }, names(k.scan { dir }, dir))
+    end)
+    it("do what the page says", function()
+      write_snippets()
+      local set = k.scan { dir }
+      local s = k.script(k.find(set, "CountdownSource"), "source", { offset_get = function(p)
+        return p == '{"counter":"ticks"}' and '{"n":2}' or nil end })
+      s:start { topic = "ticks" }
+      local values, last = k.drain(function() return s:poll() end)
+      assert.same({ "tick 1", "tick 0" }, values)
+      assert.equal('{"n":0}', last)
+      s:free()
+      s = k.script(k.find(set, "OrdersSource"), "source")
+      s:start {}
+      local b = s:poll()
+      assert.same({ 2, "shop.Order", C.LC_MAP }, { b.n, k.text(b.records[0].value_schema.name), b.records[1].value.type })
+      s:free()
+      s = k.script(k.find(set, "JsonLogSink"), "sink")
+      s:start { dir = dir }
+      s:open { { "t", 0 } }
+      assert.same({}, s:put(k.sink_batch { "a", "b" }))
+      assert.same({ ["t-0"] = 2 }, s:pre_commit { { "t", 0, 2 } })
+      s:close { { "t", 0 } }
+      s:free()
+      assert.equal('"a"\n"b"\n', k.read(dir .. "/t-0.jsonl"))
+      s = k.script(k.find(set, "MultiSource"), "connector")
+      assert.same({ { files = "a,c" }, { files = "b" } }, s:task_configs({ files = "a,b,c" }, 2))
+      s:free()
+      assert.same({ "files: at most 100 files in mode once" }, infos(k.find(set, "MultiSource"), { mode = "once",
+        files = ("x,"):rep(100) .. "y" }))
+    end)
+  end)
+
   it("are found from the program's folder, or by LUACONNECT_HOME", function()
     ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *);"
     local err = core.err()
