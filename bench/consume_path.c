@@ -17,15 +17,16 @@ static double cpu_ns(void)
 
         getrusage(RUSAGE_SELF, &u);
         return ((double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
-                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)) * 1e3;
+                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)) *
+               1e3;
 }
 
 int main(int argc, char **argv)
 {
         long total = argc > 3 ? atol(argv[3]) : 0, got = 0, batches = 0, bytes = 0, gaps = 0;
-        int64_t next[64] = { 0 }, start, first = 0, until;
+        int64_t next[64] = {0}, start, first = 0, until;
         lc_props_t *conf = lc_props_new();
-        lc_strv_t topics = { 0 };
+        lc_strv_t topics = {0};
         lc_consumer_t *c;
         lc_waker_t waker;
         lc_err_t err;
@@ -78,10 +79,12 @@ int main(int argc, char **argv)
         seconds = (double)(lc_now_ms() - first) / 1000;
         cpu = cpu_ns() - cpu;
         getrusage(RUSAGE_SELF, &usage);
-        printf("{\"bench\":\"consume_path\",\"records\":%ld,\"bytes\":%ld,\"seconds\":%.3f,\"first_after_ms\":%lld,"
-               "\"records_per_s\":%.0f,\"cpu_ns_per_record\":%.0f,\"batches\":%ld,\"gaps\":%ld,\"max_rss_mb\":%ld}\n",
-               got, bytes, seconds, (long long)(first - start), (double)got / seconds, cpu / (double)got, batches, gaps,
-               usage.ru_maxrss / 1024);
+        printf("{\"bench\":\"consume_path\",\"records\":%ld,\"bytes\":%ld,\"seconds\":%.3f,\"first_after_"
+               "ms\":%lld,"
+               "\"records_per_s\":%.0f,\"cpu_ns_per_record\":%.0f,\"batches\":%ld,\"gaps\":%ld,\"max_rss_"
+               "mb\":%ld}\n",
+               got, bytes, seconds, (long long)(first - start), (double)got / seconds, cpu / (double)got,
+               batches, gaps, usage.ru_maxrss / 1024);
         lc_consumer_close(c);
         lc_strv_free(&topics);
         lc_props_free(conf);

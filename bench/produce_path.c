@@ -1,5 +1,6 @@
 /*
- * produce_path.c - what one record costs from lc_producer_send to its report: core/kafka/producer.c without Lua.
+ * produce_path.c - what one record costs from lc_producer_send to its report: core/kafka/producer.c without
+ * Lua.
  *
  * Usage: produce_path BOOTSTRAP TOPIC RECORDS [BYTES] [headers|timestamps]
  * Build: cc -O2 -Icore bench/produce_path.c -o produce_path -Lbuild -lluaconnect -lrdkafka (rpath build)
@@ -31,12 +32,13 @@ static double cpu_ns(void)
 
         getrusage(RUSAGE_SELF, &u);
         return ((double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
-                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)) * 1e3;
+                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec)) *
+               1e3;
 }
 
 static lc_batch_t *make(const char *topic, size_t bytes, const char *kind)
 {
-        static lc_header_t header = { .name = "h", .bytes = { "v", 1 } };
+        static lc_header_t header = {.name = "h", .bytes = {"v", 1}};
         lc_batch_t *b = lc_batch_new(BATCH);
 
         for (int i = 0; i < BATCH; i++) {
@@ -44,7 +46,7 @@ static lc_batch_t *make(const char *topic, size_t bytes, const char *kind)
                 char *value = lc_arena_alloc(&b->arena, bytes);
                 memset(value, 'a' + i % 26, bytes);
                 r->topic = topic;
-                r->value_bytes = (lc_slice_t){ value, bytes };
+                r->value_bytes = (lc_slice_t){value, bytes};
                 if (!strcmp(kind, "headers")) {
                         r->headers = &header;
                         r->nheaders = 1;
@@ -112,8 +114,9 @@ int main(int argc, char **argv)
         getrusage(RUSAGE_SELF, &usage);
         printf("{\"bench\":\"produce_path\",\"kind\":\"%s\",\"records\":%ld,\"bytes\":%zu,\"seconds\":%.3f,"
                "\"records_per_s\":%.0f,\"cpu_ns_per_record\":%.0f,\"failed\":%ld,\"queue_full\":%ld,"
-               "\"max_rss_mb\":%ld}\n", kind, sent, bytes, seconds, (double)sent / seconds, cpu / (double)sent, failed,
-               full, usage.ru_maxrss / 1024);
+               "\"max_rss_mb\":%ld}\n",
+               kind, sent, bytes, seconds, (double)sent / seconds, cpu / (double)sent, failed, full,
+               usage.ru_maxrss / 1024);
         lc_producer_destroy(p, 5000);
         lc_waker_close(&waker);
         lc_props_free(conf);

@@ -60,17 +60,18 @@ int lc_admin_partitions(lc_admin_t *a, const char *topic, int ms, lc_err_t *err)
 int lc_admin_create_topic(lc_admin_t *a, const char *topic, int partitions, int replication,
                           const lc_props_t *settings, int ms, lc_err_t *err)
 {
-        lc_kafka_new_topic_t t = { .name = topic, .partitions = partitions, .replication = replication,
-                                   .settings = settings };
+        lc_kafka_new_topic_t t = {
+                .name = topic, .partitions = partitions, .replication = replication, .settings = settings};
         int64_t until = lc_now_ms() + ms;
 
         if (lc_kafka_create_topics(a->client->rk, &t, 1, ms, err) < 0)
                 return -1;
         /* the broker that answered may know before others: wait until it can be seen */
         while (t.created && lc_now_ms() < until) {
-                struct timespec nap = { 0, 20 * 1000000 };
+                struct timespec nap = {0, 20 * 1000000};
                 int n = 0;
-                if (lc_kafka_topic_partitions(a->client->rk, &topic, 1, &n, (int)(until - lc_now_ms()), NULL) == 0 &&
+                if (lc_kafka_topic_partitions(a->client->rk, &topic, 1, &n, (int)(until - lc_now_ms()),
+                                              NULL) == 0 &&
                     n > 0)
                         break;
                 nanosleep(&nap, NULL);
@@ -90,8 +91,8 @@ int lc_admin_group_offsets(lc_admin_t *a, const char *group, int ms,
                            void *arg, lc_err_t *err)
 {
         rd_kafka_ListConsumerGroupOffsets_t *ask = rd_kafka_ListConsumerGroupOffsets_new(group, NULL);
-        rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(a->client->rk,
-                                                                     RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
+        rd_kafka_AdminOptions_t *options =
+                rd_kafka_AdminOptions_new(a->client->rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
         rd_kafka_queue_t *q = rd_kafka_queue_new(a->client->rk);
         const rd_kafka_topic_partition_list_t *list;
         const rd_kafka_group_result_t **groups;
@@ -108,8 +109,8 @@ int lc_admin_group_offsets(lc_admin_t *a, const char *group, int ms,
                                  "Cannot read the committed offsets of group '%s'", group);
                 goto done;
         }
-        groups = rd_kafka_ListConsumerGroupOffsets_result_groups(rd_kafka_event_ListConsumerGroupOffsets_result(ev),
-                                                                 &n);
+        groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
+                rd_kafka_event_ListConsumerGroupOffsets_result(ev), &n);
         if (n && rd_kafka_group_result_error(groups[0])) {
                 lc_kafka_err_set(err, NULL, rd_kafka_error_code(rd_kafka_group_result_error(groups[0])),
                                  rd_kafka_error_string(rd_kafka_group_result_error(groups[0])),

@@ -48,7 +48,8 @@ int lc_kafka_topic_partitions(rd_kafka_t *rk, const char *const *topics, int n, 
                 if (!t || t->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
                     t->err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
                         continue;
-                if (t->err == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) /* a name that cannot exist: creation says why */
+                if (t->err ==
+                    RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION) /* a name that cannot exist: creation says why */
                         continue;
                 if (t->err) {
                         lc_kafka_err_set(err, NULL, t->err, NULL, "Cannot read the metadata of topic '%s'",
@@ -81,12 +82,16 @@ static int judge(lc_kafka_new_topic_t *t, rd_kafka_resp_err_t code, const char *
                 return 0;
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
         case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-                lc_log(LC_DEBUG, "KAFKA", "Not authorized to create topic(s) '%s'. Falling back to assume topic(s) "
-                       "exist or will be auto-created by the broker.", t->name);
+                lc_log(LC_DEBUG, "KAFKA",
+                       "Not authorized to create topic(s) '%s'. Falling back to assume topic(s) "
+                       "exist or will be auto-created by the broker.",
+                       t->name);
                 return 0;
         case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
-                lc_log(LC_DEBUG, "KAFKA", "Unable to create topic(s) '%s' since the brokers do not support the "
-                       "CreateTopics API. Falling back to assume topic(s) exist or will be auto-created by the broker.",
+                lc_log(LC_DEBUG, "KAFKA",
+                       "Unable to create topic(s) '%s' since the brokers do not support the "
+                       "CreateTopics API. Falling back to assume topic(s) exist or will be auto-created by "
+                       "the broker.",
                        t->name);
                 return 0;
         case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
@@ -96,13 +101,17 @@ static int judge(lc_kafka_new_topic_t *t, rd_kafka_resp_err_t code, const char *
                 break;
         case RD_KAFKA_RESP_ERR__TIMED_OUT:
         case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
-                lc_err_set(err, LC_RETRIABLE, code, "Timed out while checking for or creating topic(s) '%s'. This "
-                           "could indicate a connectivity issue, unavailable topic partitions, or if this is your "
-                           "first use of the topic it may have taken too long to create.", t->name);
+                lc_err_set(err, LC_RETRIABLE, code,
+                           "Timed out while checking for or creating topic(s) '%s'. This "
+                           "could indicate a connectivity issue, unavailable topic partitions, or if this is "
+                           "your "
+                           "first use of the topic it may have taken too long to create.",
+                           t->name);
                 break;
         default:
                 lc_err_set(err, lc_kafka_err_kind(code) == LC_RETRIABLE ? LC_RETRIABLE : LC_FATAL, code,
-                           "Unable to create topic(s) '%s': %s", t->name, text ? text : rd_kafka_err2str(code));
+                           "Unable to create topic(s) '%s': %s", t->name,
+                           text ? text : rd_kafka_err2str(code));
                 break;
         }
         lc_err_cause(err, lc_kafka_err_cls(code), "%s", text ? text : rd_kafka_err2str(code));
@@ -125,8 +134,8 @@ int lc_kafka_create_topics(rd_kafka_t *rk, lc_kafka_new_topic_t *topics, int n, 
                 lc_err_clear(&topics[i].err);
         }
         for (int i = 0; i < n; i++) {
-                list[i] = rd_kafka_NewTopic_new(topics[i].name, topics[i].partitions, topics[i].replication, why,
-                                                sizeof(why));
+                list[i] = rd_kafka_NewTopic_new(topics[i].name, topics[i].partitions, topics[i].replication,
+                                                why, sizeof(why));
                 if (!list[i]) {
                         lc_err_set(&topics[i].err, LC_FATAL, RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION,
                                    "Unable to create topic(s) '%s': %s", topics[i].name, why);
@@ -199,11 +208,12 @@ static int describe(rd_kafka_t *rk, const char *const *topics, int n, const char
         ev = rd_kafka_queue_poll(q, ms + 1000);
         if (!ev || rd_kafka_event_error(ev)) {
                 lc_kafka_err_set(err, NULL, ev ? rd_kafka_event_error(ev) : RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                 ev ? rd_kafka_event_error_string(ev) : NULL, "Cannot read the settings of topic '%s'",
-                                 topics[0]);
+                                 ev ? rd_kafka_event_error_string(ev) : NULL,
+                                 "Cannot read the settings of topic '%s'", topics[0]);
                 goto done;
         }
-        got = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(ev), &count_got);
+        got = rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(ev),
+                                                        &count_got);
         rc = 0;
         for (int i = 0; i < n; i++) {
                 rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
@@ -243,7 +253,7 @@ int lc_kafka_topic_configs(rd_kafka_t *rk, const char *const *topics, int n, con
                 lc_err_t one;
                 bool again = false;
                 int64_t left = until - lc_now_ms();
-                struct timespec nap = { 0, 20 * 1000000 };
+                struct timespec nap = {0, 20 * 1000000};
 
                 lc_err_clear(&one);
                 if (describe(rk, topics, n, setting, values, left > 1 ? (int)left : 1, &again, &one) == 0)

@@ -55,8 +55,8 @@ static int set_one(rd_kafka_conf_t *conf, const char *key, const char *value, lc
                               value, key, why);
 }
 
-lc_kafka_client_t *lc_kafka_open(rd_kafka_type_t type, const lc_props_t *conf, const char *const (*defaults)[2],
-                                 int events, lc_err_t *err)
+lc_kafka_client_t *lc_kafka_open(rd_kafka_type_t type, const lc_props_t *conf,
+                                 const char *const (*defaults)[2], int events, lc_err_t *err)
 {
         rd_kafka_conf_t *kc = rd_kafka_conf_new();
         lc_kafka_client_t *c = lc_calloc(1, sizeof(*c));
@@ -64,7 +64,8 @@ lc_kafka_client_t *lc_kafka_open(rd_kafka_type_t type, const lc_props_t *conf, c
         size_t n = sizeof(max);
 
         for (; defaults && (*defaults)[0]; defaults++)
-                if (!lc_props_has(conf, (*defaults)[0]) && set_one(kc, (*defaults)[0], (*defaults)[1], err) < 0)
+                if (!lc_props_has(conf, (*defaults)[0]) &&
+                    set_one(kc, (*defaults)[0], (*defaults)[1], err) < 0)
                         goto fail;
         for (size_t i = 0; i < lc_props_count(conf); i++) {
                 const char *value = lc_props_value(conf, i);
@@ -112,59 +113,64 @@ static const struct {
         lc_err_kind_t kind;
         const char *cls;
 } table[] = {
-        { RD_KAFKA_RESP_ERR__TIMED_OUT, LC_RETRIABLE, ERRORS "TimeoutException" },
-        { RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, LC_RETRIABLE, ERRORS "TimeoutException" },
-        { RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, LC_RETRIABLE, ERRORS "TimeoutException" },
-        { RD_KAFKA_RESP_ERR__TRANSPORT, LC_RETRIABLE, ERRORS "DisconnectException" },
-        { RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, LC_RETRIABLE, ERRORS "DisconnectException" },
-        { RD_KAFKA_RESP_ERR__RESOLVE, LC_RETRIABLE, ERRORS "DisconnectException" },
-        { RD_KAFKA_RESP_ERR__QUEUE_FULL, LC_RETRIABLE, "org.apache.kafka.clients.producer.BufferExhaustedException" },
-        { RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, LC_RETRIABLE, ERRORS "UnknownTopicOrPartitionException" },
-        { RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, LC_RETRIABLE, ERRORS "UnknownTopicOrPartitionException" },
-        { RD_KAFKA_RESP_ERR__WAIT_COORD, LC_RETRIABLE, ERRORS "CoordinatorNotAvailableException" },
-        { RD_KAFKA_RESP_ERR__RETRY, LC_RETRIABLE, NULL },
-        { RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, LC_RETRIABLE, ERRORS "UnknownTopicOrPartitionException" },
-        { RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, LC_RETRIABLE, ERRORS "LeaderNotAvailableException" },
-        { RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, LC_RETRIABLE, ERRORS "NotLeaderOrFollowerException" },
-        { RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, LC_RETRIABLE, ERRORS "TimeoutException" },
-        { RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE, LC_RETRIABLE, NULL },
-        { RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE, LC_RETRIABLE, ERRORS "ReplicaNotAvailableException" },
-        { RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION, LC_RETRIABLE, ERRORS "NetworkException" },
-        { RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, LC_RETRIABLE, ERRORS "CoordinatorLoadInProgressException" },
-        { RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE, LC_RETRIABLE, ERRORS "CoordinatorNotAvailableException" },
-        { RD_KAFKA_RESP_ERR_NOT_COORDINATOR, LC_RETRIABLE, ERRORS "NotCoordinatorException" },
-        { RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, LC_RETRIABLE, ERRORS "NotEnoughReplicasException" },
-        { RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, LC_RETRIABLE,
-          ERRORS "NotEnoughReplicasAfterAppendException" },
-        { RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, LC_RETRIABLE, ERRORS "KafkaStorageException" },
-        { RD_KAFKA_RESP_ERR_NOT_CONTROLLER, LC_RETRIABLE, ERRORS "NotControllerException" },
-        { RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT, LC_RETRIABLE, ERRORS "UnstableOffsetCommitException" },
-        { RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, LC_RETRIABLE, ERRORS "RebalanceInProgressException" },
-        { RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, LC_RETRIABLE, "org.apache.kafka.clients.consumer.CommitFailedException" },
-        { RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, LC_RETRIABLE,
-          "org.apache.kafka.clients.consumer.CommitFailedException" },
-        { RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS, LC_RETRIABLE, ERRORS "ConcurrentTransactionsException" },
-        { RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, LC_RETRIABLE, ERRORS "ThrottlingQuotaExceededException" },
-        { RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR, LC_FATAL, ERRORS "InvalidReplicationFactorException" },
-        { RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, LC_DATA, ERRORS "RecordTooLargeException" },
-        { RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE, LC_DATA, ERRORS "RecordTooLargeException" },
-        { RD_KAFKA_RESP_ERR_INVALID_RECORD, LC_DATA, "org.apache.kafka.common.InvalidRecordException" },
-        { RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, LC_DATA, ERRORS "InvalidTimestampException" },
-        { RD_KAFKA_RESP_ERR_INVALID_MSG, LC_DATA, ERRORS "CorruptRecordException" },
-        { RD_KAFKA_RESP_ERR__FENCED, LC_FENCED, ERRORS "ProducerFencedException" },
-        { RD_KAFKA_RESP_ERR_PRODUCER_FENCED, LC_FENCED, ERRORS "ProducerFencedException" },
-        { RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH, LC_FENCED, ERRORS "InvalidProducerEpochException" },
-        { RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, LC_FENCED, ERRORS "FencedInstanceIdException" },
-        { RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, LC_FATAL, ERRORS "TopicAuthorizationException" },
-        { RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, LC_FATAL, ERRORS "GroupAuthorizationException" },
-        { RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, LC_FATAL, ERRORS "ClusterAuthorizationException" },
-        { RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, LC_FATAL,
-          ERRORS "TransactionalIdAuthorizationException" },
-        { RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, LC_FATAL, ERRORS "SaslAuthenticationException" },
-        { RD_KAFKA_RESP_ERR__AUTHENTICATION, LC_FATAL, ERRORS "AuthenticationException" },
-        { RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION, LC_FATAL, ERRORS "UnsupportedVersionException" },
-        { RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, LC_FATAL, ERRORS "InvalidTopicException" },
-        { RD_KAFKA_RESP_ERR_POLICY_VIOLATION, LC_FATAL, ERRORS "PolicyViolationException" },
+        {RD_KAFKA_RESP_ERR__TIMED_OUT, LC_RETRIABLE, ERRORS "TimeoutException"},
+        {RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, LC_RETRIABLE, ERRORS "TimeoutException"},
+        {RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, LC_RETRIABLE, ERRORS "TimeoutException"},
+        {RD_KAFKA_RESP_ERR__TRANSPORT, LC_RETRIABLE, ERRORS "DisconnectException"},
+        {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, LC_RETRIABLE, ERRORS "DisconnectException"},
+        {RD_KAFKA_RESP_ERR__RESOLVE, LC_RETRIABLE, ERRORS "DisconnectException"},
+        {RD_KAFKA_RESP_ERR__QUEUE_FULL, LC_RETRIABLE,
+         "org.apache.kafka.clients.producer.BufferExhaustedException"},
+        {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, LC_RETRIABLE, ERRORS "UnknownTopicOrPartitionException"},
+        {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, LC_RETRIABLE, ERRORS "UnknownTopicOrPartitionException"},
+        {RD_KAFKA_RESP_ERR__WAIT_COORD, LC_RETRIABLE, ERRORS "CoordinatorNotAvailableException"},
+        {RD_KAFKA_RESP_ERR__RETRY, LC_RETRIABLE, NULL},
+        {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, LC_RETRIABLE, ERRORS "UnknownTopicOrPartitionException"},
+        {RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, LC_RETRIABLE, ERRORS "LeaderNotAvailableException"},
+        {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, LC_RETRIABLE, ERRORS "NotLeaderOrFollowerException"},
+        {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, LC_RETRIABLE, ERRORS "TimeoutException"},
+        {RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE, LC_RETRIABLE, NULL},
+        {RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE, LC_RETRIABLE, ERRORS "ReplicaNotAvailableException"},
+        {RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION, LC_RETRIABLE, ERRORS "NetworkException"},
+        {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, LC_RETRIABLE,
+         ERRORS "CoordinatorLoadInProgressException"},
+        {RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE, LC_RETRIABLE,
+         ERRORS "CoordinatorNotAvailableException"},
+        {RD_KAFKA_RESP_ERR_NOT_COORDINATOR, LC_RETRIABLE, ERRORS "NotCoordinatorException"},
+        {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, LC_RETRIABLE, ERRORS "NotEnoughReplicasException"},
+        {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND, LC_RETRIABLE,
+         ERRORS "NotEnoughReplicasAfterAppendException"},
+        {RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, LC_RETRIABLE, ERRORS "KafkaStorageException"},
+        {RD_KAFKA_RESP_ERR_NOT_CONTROLLER, LC_RETRIABLE, ERRORS "NotControllerException"},
+        {RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT, LC_RETRIABLE, ERRORS "UnstableOffsetCommitException"},
+        {RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, LC_RETRIABLE, ERRORS "RebalanceInProgressException"},
+        {RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, LC_RETRIABLE,
+         "org.apache.kafka.clients.consumer.CommitFailedException"},
+        {RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, LC_RETRIABLE,
+         "org.apache.kafka.clients.consumer.CommitFailedException"},
+        {RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS, LC_RETRIABLE, ERRORS "ConcurrentTransactionsException"},
+        {RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, LC_RETRIABLE,
+         ERRORS "ThrottlingQuotaExceededException"},
+        {RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR, LC_FATAL, ERRORS "InvalidReplicationFactorException"},
+        {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, LC_DATA, ERRORS "RecordTooLargeException"},
+        {RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE, LC_DATA, ERRORS "RecordTooLargeException"},
+        {RD_KAFKA_RESP_ERR_INVALID_RECORD, LC_DATA, "org.apache.kafka.common.InvalidRecordException"},
+        {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, LC_DATA, ERRORS "InvalidTimestampException"},
+        {RD_KAFKA_RESP_ERR_INVALID_MSG, LC_DATA, ERRORS "CorruptRecordException"},
+        {RD_KAFKA_RESP_ERR__FENCED, LC_FENCED, ERRORS "ProducerFencedException"},
+        {RD_KAFKA_RESP_ERR_PRODUCER_FENCED, LC_FENCED, ERRORS "ProducerFencedException"},
+        {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH, LC_FENCED, ERRORS "InvalidProducerEpochException"},
+        {RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, LC_FENCED, ERRORS "FencedInstanceIdException"},
+        {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, LC_FATAL, ERRORS "TopicAuthorizationException"},
+        {RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, LC_FATAL, ERRORS "GroupAuthorizationException"},
+        {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, LC_FATAL, ERRORS "ClusterAuthorizationException"},
+        {RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, LC_FATAL,
+         ERRORS "TransactionalIdAuthorizationException"},
+        {RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, LC_FATAL, ERRORS "SaslAuthenticationException"},
+        {RD_KAFKA_RESP_ERR__AUTHENTICATION, LC_FATAL, ERRORS "AuthenticationException"},
+        {RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION, LC_FATAL, ERRORS "UnsupportedVersionException"},
+        {RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, LC_FATAL, ERRORS "InvalidTopicException"},
+        {RD_KAFKA_RESP_ERR_POLICY_VIOLATION, LC_FATAL, ERRORS "PolicyViolationException"},
 };
 
 static int find(rd_kafka_resp_err_t code)
@@ -220,7 +226,8 @@ int32_t lc_kafka_partition(const void *key, size_t len, int32_t partitions)
         if (partitions <= 0)
                 return -1;
         for (; left >= 4; left -= 4, p += 4) {
-                uint32_t k = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+                uint32_t k =
+                        (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
                 k *= m;
                 k ^= k >> 24;
                 k *= m;

@@ -16,17 +16,17 @@
 
 typedef struct lc_kafka_client {
         rd_kafka_t *rk;
-        int64_t max_message;  /* message.max.bytes */
-        char context[120];    /* of the log lines */
-        char name[160];       /* client.id */
-        int64_t said;         /* when the last connection error was logged */
-        int held_back;        /* and how many were not */
+        int64_t max_message; /* message.max.bytes */
+        char context[120];   /* of the log lines */
+        char name[160];      /* client.id */
+        int64_t said;        /* when the last connection error was logged */
+        int held_back;       /* and how many were not */
 } lc_kafka_client_t;
 
 /* conf: librdkafka names and values; `defaults` (may be NULL): those that conf does not name. `events`:
  * RD_KAFKA_EVENT_*. */
-lc_kafka_client_t *lc_kafka_open(rd_kafka_type_t type, const lc_props_t *conf, const char *const (*defaults)[2],
-                                 int events, lc_err_t *err);
+lc_kafka_client_t *lc_kafka_open(rd_kafka_type_t type, const lc_props_t *conf,
+                                 const char *const (*defaults)[2], int events, lc_err_t *err);
 void lc_kafka_close(lc_kafka_client_t *c); /* NULL is fine */
 /* Write to the waker's eventfd whenever something enters the empty queue. */
 void lc_kafka_queue_wakes(rd_kafka_queue_t *q, const lc_waker_t *w);

@@ -46,21 +46,19 @@ typedef struct held {
         rd_kafka_message_t *messages[];
 } held_t;
 
-static const char *const defaults[][2] = {
-        { "enable.auto.commit", "false" },
-        { "enable.auto.offset.store", "false" },
-        { "auto.offset.reset", "earliest" },
-        { NULL, NULL }
-};
+static const char *const defaults[][2] = {{"enable.auto.commit", "false"},
+                                          {"enable.auto.offset.store", "false"},
+                                          {"auto.offset.reset", "earliest"},
+                                          {NULL, NULL}};
 
 lc_consumer_t *lc_consumer_new(const lc_props_t *conf, lc_waker_t *waker, const lc_consumer_events_t *events,
                                void *arg, lc_err_t *err)
 {
         lc_consumer_t *c = lc_calloc(1, sizeof(*c));
 
-        c->client = lc_kafka_open(RD_KAFKA_CONSUMER, conf, defaults,
-                                  RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR,
-                                  err);
+        c->client = lc_kafka_open(
+                RD_KAFKA_CONSUMER, conf, defaults,
+                RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR, err);
         if (!c->client) {
                 free(c);
                 return NULL;
@@ -146,7 +144,8 @@ static rd_kafka_topic_partition_list_t *to_list(const lc_topic_partition_t *tps,
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
 
         for (size_t i = 0; i < n; i++)
-                rd_kafka_topic_partition_list_add(list, tps[i].topic, tps[i].partition)->offset = tps[i].offset;
+                rd_kafka_topic_partition_list_add(list, tps[i].topic, tps[i].partition)->offset =
+                        tps[i].offset;
         return list;
 }
 
@@ -155,9 +154,9 @@ static lc_topic_partition_t *from_list(const rd_kafka_topic_partition_list_t *li
         lc_topic_partition_t *tps = lc_calloc((size_t)list->cnt, sizeof(*tps));
 
         for (int i = 0; i < list->cnt; i++)
-                tps[i] = (lc_topic_partition_t){ .topic = list->elems[i].topic,
-                                                 .partition = list->elems[i].partition,
-                                                 .offset = RD_KAFKA_OFFSET_INVALID };
+                tps[i] = (lc_topic_partition_t){.topic = list->elems[i].topic,
+                                                .partition = list->elems[i].partition,
+                                                .offset = RD_KAFKA_OFFSET_INVALID};
         return tps;
 }
 
@@ -358,7 +357,7 @@ static int add_headers(lc_batch_t *b, lc_record_t *r, const rd_kafka_message_t *
                 size_t len;
                 if (rd_kafka_header_get_all(list, i, &r->headers[i].name, &value, &len))
                         break;
-                r->headers[i].bytes = (lc_slice_t){ value, len };
+                r->headers[i].bytes = (lc_slice_t){value, len};
                 r->nheaders = (uint16_t)(i + 1);
         }
         return 0;
@@ -373,12 +372,12 @@ static int add_record(lc_batch_t *b, const rd_kafka_message_t *m, const char *to
                 return -1;
         r->topic = topic;
         r->partition = m->partition;
-        r->key_bytes = (lc_slice_t){ m->key, m->key_len };
-        r->value_bytes = (lc_slice_t){ m->payload, m->len };
+        r->key_bytes = (lc_slice_t){m->key, m->key_len};
+        r->value_bytes = (lc_slice_t){m->payload, m->len};
         r->timestamp = rd_kafka_message_timestamp(m, &type);
-        r->timestamp_type = type == RD_KAFKA_TIMESTAMP_CREATE_TIME     ? 1 :
-                            type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME ? 2 :
-                                                                         0;
+        r->timestamp_type = type == RD_KAFKA_TIMESTAMP_CREATE_TIME       ? 1
+                            : type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME ? 2
+                                                                         : 0;
         r->u.snk.topic = topic;
         r->u.snk.partition = m->partition;
         r->u.snk.offset = m->offset;
@@ -498,8 +497,8 @@ static int each_err(lc_consumer_t *c, const rd_kafka_topic_partition_list_t *lis
                 return lc_kafka_err_set(err, c->client->rk, code, NULL, "%s", what);
         for (int i = 0; i < list->cnt; i++)
                 if (list->elems[i].err)
-                        return lc_kafka_err_set(err, c->client->rk, list->elems[i].err, NULL, "%s of %s-%d", what,
-                                                list->elems[i].topic, (int)list->elems[i].partition);
+                        return lc_kafka_err_set(err, c->client->rk, list->elems[i].err, NULL, "%s of %s-%d",
+                                                what, list->elems[i].topic, (int)list->elems[i].partition);
         return 0;
 }
 
@@ -542,9 +541,11 @@ int lc_consumer_seek(lc_consumer_t *c, const lc_topic_partition_t *tp, lc_err_t 
         if (!part) {
                 rd_kafka_topic_partition_list_destroy(list);
                 return lc_err_set_cls(err, LC_FATAL, 0, "java.lang.IllegalStateException",
-                                      "No current assignment for partition %s-%d", tp->topic, (int)tp->partition);
+                                      "No current assignment for partition %s-%d", tp->topic,
+                                      (int)tp->partition);
         }
-        if (c->assigning && (start = rd_kafka_topic_partition_list_find(c->assigning, tp->topic, tp->partition))) {
+        if (c->assigning &&
+            (start = rd_kafka_topic_partition_list_find(c->assigning, tp->topic, tp->partition))) {
                 start->offset = tp->offset;
                 part->next = tp->offset >= 0 ? tp->offset : -1;
                 rd_kafka_topic_partition_list_destroy(list);
@@ -555,9 +556,9 @@ int lc_consumer_seek(lc_consumer_t *c, const lc_topic_partition_t *tp, lc_err_t 
         error = rd_kafka_seek_partitions(c->client->rk, list,
                                          rd_kafka_version() < 0x020100ff ? SEEK_MS * 1000 : SEEK_MS);
         if (error) {
-                rc = lc_kafka_err_set(err, c->client->rk, rd_kafka_error_code(error), rd_kafka_error_string(error),
-                                      "Seek of %s-%d to %lld", tp->topic, (int)tp->partition,
-                                      (long long)tp->offset);
+                rc = lc_kafka_err_set(err, c->client->rk, rd_kafka_error_code(error),
+                                      rd_kafka_error_string(error), "Seek of %s-%d to %lld", tp->topic,
+                                      (int)tp->partition, (long long)tp->offset);
                 rd_kafka_error_destroy(error);
         } else {
                 rc = each_err(c, list, RD_KAFKA_RESP_ERR_NO_ERROR, "Seek", err);
@@ -577,12 +578,14 @@ static int settle(lc_consumer_t *c, lc_topic_partition_t *tp, lc_err_t *err)
         rd_kafka_resp_err_t code;
 
         rd_kafka_conf_get(rd_kafka_conf(c->client->rk), "auto.offset.reset", reset, &n);
-        code = rd_kafka_query_watermark_offsets(c->client->rk, tp->topic, tp->partition, &low, &high, CALL_MS);
+        code = rd_kafka_query_watermark_offsets(c->client->rk, tp->topic, tp->partition, &low, &high,
+                                                CALL_MS);
         if (code)
                 return lc_kafka_err_set(err, c->client->rk, code, NULL, "Cannot read the offsets of %s-%d",
                                         tp->topic, (int)tp->partition);
         /* 2.0.2 names the values "largest", "smallest" too */
-        tp->offset = !strcmp(reset, "latest") || !strcmp(reset, "largest") || !strcmp(reset, "end") ? high : low;
+        tp->offset =
+                !strcmp(reset, "latest") || !strcmp(reset, "largest") || !strcmp(reset, "end") ? high : low;
         return 0;
 }
 
@@ -618,8 +621,9 @@ int lc_consumer_commit(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t
 {
         rd_kafka_topic_partition_list_t *list = to_list(tps, n);
         rd_kafka_resp_err_t code = rd_kafka_commit(c->client->rk, list, 0);
-        int rc = code == RD_KAFKA_RESP_ERR__NO_OFFSET ? 0 :
-                                                        each_err(c, list, code, "Commit of offsets failed", err);
+        int rc = code == RD_KAFKA_RESP_ERR__NO_OFFSET
+                         ? 0
+                         : each_err(c, list, code, "Commit of offsets failed", err);
 
         rd_kafka_topic_partition_list_destroy(list);
         return rc;
@@ -629,8 +633,8 @@ int lc_consumer_commit_async(lc_consumer_t *c, const lc_topic_partition_t *tps, 
                              lc_err_t *err)
 {
         rd_kafka_topic_partition_list_t *list = to_list(tps, n);
-        rd_kafka_resp_err_t code = rd_kafka_commit_queue(c->client->rk, list, c->control, NULL,
-                                                         (void *)(uintptr_t)seq);
+        rd_kafka_resp_err_t code =
+                rd_kafka_commit_queue(c->client->rk, list, c->control, NULL, (void *)(uintptr_t)seq);
 
         rd_kafka_topic_partition_list_destroy(list);
         if (code)
@@ -653,7 +657,7 @@ void lc_consumer_close(lc_consumer_t *c)
                         rd_kafka_error_destroy(error);
                 until = lc_now_ms() + CALL_MS;
                 while (!rd_kafka_consumer_closed(c->client->rk) && lc_now_ms() < until) {
-                        struct timespec nap = { 0, 1000000 };
+                        struct timespec nap = {0, 1000000};
                         serve_control(c);
                         if (!rd_kafka_consumer_closed(c->client->rk))
                                 nanosleep(&nap, NULL);

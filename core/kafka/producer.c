@@ -15,7 +15,7 @@
 #include <uthash.h>
 
 enum {
-        RUN = 1024,               /* messages a produce_batch: more gains nothing (librdkafka 5) */
+        RUN = 1024,                /* messages a produce_batch: more gains nothing (librdkafka 5) */
         RECORD_OVERHEAD = 61 + 21, /* Java's estimate: batch header, largest record header */
         PURGE_WAIT_MS = 10000
 };
@@ -39,13 +39,12 @@ struct lc_producer {
 };
 
 /* Java's defaults of what conf may leave open; its retries end with message.timeout.ms alone. */
-static const char *const defaults[][2] = {
-        { "partitioner", "murmur2_random" },
-        { "message.send.max.retries", "2147483647" },
-        /* A topic may be created much later. Not the allowed 3600000: 2.0.2 counts it in an int of microseconds. */
-        { "topic.metadata.propagation.max.ms", "2000000" },
-        { NULL, NULL }
-};
+static const char *const defaults[][2] = {{"partitioner", "murmur2_random"},
+                                          {"message.send.max.retries", "2147483647"},
+                                          /* A topic may be created much later. Not the allowed 3600000: 2.0.2
+                                             counts it in an int of microseconds. */
+                                          {"topic.metadata.propagation.max.ms", "2000000"},
+                                          {NULL, NULL}};
 
 lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_delivery_fn *on_report,
                                void *arg, lc_err_t *err)
@@ -159,7 +158,8 @@ static int refused(lc_producer_t *p, const lc_record_t *r, rd_kafka_resp_err_t c
                 return lc_kafka_err_set(err, p->client->rk, code, NULL,
                                         "Cannot send a record to topic '%s' partition %d", r->topic,
                                         (int)r->partition);
-        return lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot send a record to topic '%s'", r->topic);
+        return lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot send a record to topic '%s'",
+                                r->topic);
 }
 
 /* One record with its own timestamp or headers. 1 taken, 0 queue full, -1. */
@@ -176,20 +176,18 @@ static int send_one(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *r, lc_
                                             (ssize_t)r->headers[i].bytes.len);
         }
         /* librdkafka takes timestamp 0 for "now": the one instant that cannot be sent */
-        code = headers ? rd_kafka_producev(
-                                 p->client->rk, RD_KAFKA_V_RKT(rkt), RD_KAFKA_V_PARTITION(r->partition),
-                                 RD_KAFKA_V_MSGFLAGS(0),
-                                 RD_KAFKA_V_VALUE((void *)r->value_bytes.p, r->value_bytes.len),
-                                 RD_KAFKA_V_KEY(r->key_bytes.p, r->key_bytes.len),
-                                 RD_KAFKA_V_TIMESTAMP(r->timestamp > 0 ? r->timestamp : 0),
-                                 RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(r), RD_KAFKA_V_END) :
-                         rd_kafka_producev(
-                                 p->client->rk, RD_KAFKA_V_RKT(rkt), RD_KAFKA_V_PARTITION(r->partition),
-                                 RD_KAFKA_V_MSGFLAGS(0),
-                                 RD_KAFKA_V_VALUE((void *)r->value_bytes.p, r->value_bytes.len),
-                                 RD_KAFKA_V_KEY(r->key_bytes.p, r->key_bytes.len),
-                                 RD_KAFKA_V_TIMESTAMP(r->timestamp > 0 ? r->timestamp : 0),
-                                 RD_KAFKA_V_OPAQUE(r), RD_KAFKA_V_END);
+        code = headers ? rd_kafka_producev(p->client->rk, RD_KAFKA_V_RKT(rkt),
+                                           RD_KAFKA_V_PARTITION(r->partition), RD_KAFKA_V_MSGFLAGS(0),
+                                           RD_KAFKA_V_VALUE((void *)r->value_bytes.p, r->value_bytes.len),
+                                           RD_KAFKA_V_KEY(r->key_bytes.p, r->key_bytes.len),
+                                           RD_KAFKA_V_TIMESTAMP(r->timestamp > 0 ? r->timestamp : 0),
+                                           RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(r), RD_KAFKA_V_END)
+                       : rd_kafka_producev(p->client->rk, RD_KAFKA_V_RKT(rkt),
+                                           RD_KAFKA_V_PARTITION(r->partition), RD_KAFKA_V_MSGFLAGS(0),
+                                           RD_KAFKA_V_VALUE((void *)r->value_bytes.p, r->value_bytes.len),
+                                           RD_KAFKA_V_KEY(r->key_bytes.p, r->key_bytes.len),
+                                           RD_KAFKA_V_TIMESTAMP(r->timestamp > 0 ? r->timestamp : 0),
+                                           RD_KAFKA_V_OPAQUE(r), RD_KAFKA_V_END);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
                 taken(p, r);
                 return 1;
@@ -292,8 +290,9 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
         } else {
                 lc_err_t err;
                 lc_err_clear(&err);
-                lc_kafka_err_set(&err, p->client->rk, m->err, NULL, "Delivery to topic '%s' partition %d failed",
-                                 rd_kafka_topic_name(m->rkt), (int)m->partition);
+                lc_kafka_err_set(&err, p->client->rk, m->err, NULL,
+                                 "Delivery to topic '%s' partition %d failed", rd_kafka_topic_name(m->rkt),
+                                 (int)m->partition);
                 /* librdkafka has retried what can be retried; what arrives is final */
                 if (err.kind == LC_RETRIABLE)
                         err.kind = LC_FATAL;
@@ -337,7 +336,8 @@ int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc
         else if (code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
                 n = 0;
         else
-                lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot read the metadata of topic '%s'", topic);
+                lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot read the metadata of topic '%s'",
+                                 topic);
         if (md)
                 rd_kafka_metadata_destroy(md);
         return n;
@@ -356,8 +356,9 @@ void lc_producer_destroy(lc_producer_t *p, int flush_ms)
                 lc_producer_poll(p, 10);
         }
         if (p->outstanding) {
-                lc_log(LC_WARN, "KAFKA", "%s: %zu records were not acknowledged within %d ms and are given up",
-                       p->client->name, p->outstanding, flush_ms);
+                lc_log(LC_WARN, "KAFKA",
+                       "%s: %zu records were not acknowledged within %d ms and are given up", p->client->name,
+                       p->outstanding, flush_ms);
                 rd_kafka_purge(p->client->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
                 until = lc_now_ms() + PURGE_WAIT_MS;
                 while (p->outstanding && lc_now_ms() < until)
@@ -366,7 +367,8 @@ void lc_producer_destroy(lc_producer_t *p, int flush_ms)
         lc_producer_poll(p, 0);
         rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
         rd_kafka_queue_destroy(p->queue);
-        HASH_ITER(hh, p->topics, t, next) {
+        HASH_ITER(hh, p->topics, t, next)
+        {
                 HASH_DEL(p->topics, t);
                 rd_kafka_topic_destroy(t->rkt);
                 free(t->name);

@@ -67,17 +67,16 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
                                  int api_ms, lc_err_t *err)
 {
         static const char *const defaults[][2] = {
-                { "linger.ms", "0" },
-                { "max.in.flight", "1" },
-                { "acks", "all" },
-                { "message.send.max.retries", "2147483647" },
-                { "topic.metadata.propagation.max.ms", "2000000" },
-                { "reconnect.backoff.ms", "50" },
-                { "reconnect.backoff.max.ms", "1000" },
-                { "retry.backoff.ms", "30" }, /* a new topic's leader refuses for a moment */
-                { "topic.metadata.refresh.fast.interval.ms", "100" },
-                { NULL, NULL }
-        };
+                {"linger.ms", "0"},
+                {"max.in.flight", "1"},
+                {"acks", "all"},
+                {"message.send.max.retries", "2147483647"},
+                {"topic.metadata.propagation.max.ms", "2000000"},
+                {"reconnect.backoff.ms", "50"},
+                {"reconnect.backoff.max.ms", "1000"},
+                {"retry.backoff.ms", "30"}, /* a new topic's leader refuses for a moment */
+                {"topic.metadata.refresh.fast.interval.ms", "100"},
+                {NULL, NULL}};
         lc_topic_hub_t *hub = lc_calloc(1, sizeof(*hub));
         lc_props_t *conf = lc_props_copy(producer);
         pthread_condattr_t attr;
@@ -177,7 +176,7 @@ static lc_hub_topic_t *topic_of(lc_topic_hub_t *hub, const rd_kafka_message_t *m
 static void take_record(lc_topic_hub_t *hub, lc_hub_topic_t *t, const rd_kafka_message_t *m)
 {
         rd_kafka_timestamp_type_t type;
-        lc_hub_record_t r = { .topic = t->name, .partition = m->partition, .offset = m->offset };
+        lc_hub_record_t r = {.topic = t->name, .partition = m->partition, .offset = m->offset};
 
         /* written by this thread only, so read without the lock */
         if (hub->fast.client && hub->slow.client && m->offset < t->position[m->partition])
@@ -248,7 +247,8 @@ static void report(lc_topic_hub_t *hub, const rd_kafka_message_t *m)
 
         lc_err_clear(&err);
         if (m->err)
-                lc_kafka_err_set(&err, hub->producer->rk, m->err, NULL, "Cannot write to topic '%s'", t->name);
+                lc_kafka_err_set(&err, hub->producer->rk, m->err, NULL, "Cannot write to topic '%s'",
+                                 t->name);
         if (s->done)
                 s->done(s->arg, m->err ? &err : NULL, m->partition, m->offset);
         free(s);
@@ -363,7 +363,7 @@ static void *run(void *arg)
         if (lc_hub_bring_up(hub) < 0)
                 return NULL;
         note_ends(hub);
-        while (!hub->quit) {
+        while (!lc_hub_quits(hub)) {
                 bool moved;
                 int wait = IDLE_MS;
 
@@ -383,7 +383,7 @@ static void *run(void *arg)
                         drop_fast(hub);
                 if (hub->swap_at > 0 && hub->swap_at - lc_now_ms() < wait)
                         wait = (int)(hub->swap_at - lc_now_ms());
-                if (!hub->quit)
+                if (!lc_hub_quits(hub))
                         lc_waker_wait(&hub->waker, wait > 0 ? wait : 0);
         }
         return NULL;
@@ -471,7 +471,8 @@ static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
                         if (!wait_changed(hub, until))
                                 return lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
                                                       lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                                                      "Timed out reading the end offsets of topic '%s'", t->name);
+                                                      "Timed out reading the end offsets of topic '%s'",
+                                                      t->name);
                         continue;
                 }
                 {
@@ -486,7 +487,7 @@ static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
                         while (lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END,
                                                  left > 1 ? (int)left : 1, &ends, &why) < 0 &&
                                why.kind == LC_RETRIABLE && (left = until - lc_now_ms()) > ASK_AGAIN_MS) {
-                                struct timespec pause = { 0, ASK_AGAIN_MS * 1000000 };
+                                struct timespec pause = {0, ASK_AGAIN_MS * 1000000};
                                 nanosleep(&pause, NULL);
                                 lc_err_clear(&why);
                         }
@@ -532,10 +533,11 @@ int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err)
                 if (t->position[p] >= ends[p]) {
                         p++;
                 } else if (!wait_changed(hub, until)) {
-                        lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                       lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                                       "Timed out reading topic '%s' to its end: partition %d is at %lld of %lld",
-                                       t->name, p, (long long)t->position[p], (long long)ends[p]);
+                        lc_err_set_cls(
+                                err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                                lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
+                                "Timed out reading topic '%s' to its end: partition %d is at %lld of %lld",
+                                t->name, p, (long long)t->position[p], (long long)ends[p]);
                         goto done;
                 }
         }
@@ -564,8 +566,8 @@ void lc_hub_topic_send(lc_hub_topic_t *t, const lc_hub_out_t *out, lc_hub_done_f
                 partition = lc_kafka_partition(out->key, out->key_len, t->npartitions);
         pthread_mutex_unlock(&hub->lock);
         /* npartitions is set after `out` */
-        code = partition < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION :
-                               rd_kafka_producev(hub->producer->rk, RD_KAFKA_V_RKT(t->out),
+        code = partition < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION
+                             : rd_kafka_producev(hub->producer->rk, RD_KAFKA_V_RKT(t->out),
                                                  RD_KAFKA_V_PARTITION(partition),
                                                  RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                                                  RD_KAFKA_V_KEY(out->key, out->key_len),
@@ -646,8 +648,8 @@ int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, boo
         if (w->left || (seen && w->offset >= 0 && t->position[w->partition] <= w->offset)) {
                 lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
                                lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                               w->left ? "Topic '%s' did not acknowledge within %d ms" :
-                                         "What was written to topic '%s' did not come back within %d ms",
+                               w->left ? "Topic '%s' did not acknowledge within %d ms"
+                                       : "What was written to topic '%s' did not come back within %d ms",
                                t->name, ms);
                 goto done;
         }
@@ -673,14 +675,15 @@ char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_
                 }
                 if (lc_now_ms() - said >= 10000) {
                         said = lc_now_ms();
-                        lc_log(LC_WARN, "KAFKA", "Waiting for Kafka at %s to describe the cluster (%lld s so far)",
+                        lc_log(LC_WARN, "KAFKA",
+                               "Waiting for Kafka at %s to describe the cluster (%lld s so far)",
                                hub->servers, (long long)(said - since) / 1000);
                 }
         }
         lc_err_set_cls(err, LC_FATAL, RD_KAFKA_RESP_ERR__TIMED_OUT,
                        "org.apache.kafka.common.errors.TimeoutException",
-                       stop && *stop ? "Stopped while waiting for a broker" :
-                                       "Timed out waiting for a node assignment. Call: listNodes");
+                       stop && *stop ? "Stopped while waiting for a broker"
+                                     : "Timed out waiting for a node assignment. Call: listNodes");
         return NULL;
 }
 
@@ -688,7 +691,7 @@ void lc_topic_hub_free(lc_topic_hub_t *hub)
 {
         if (!hub)
                 return;
-        hub->quit = 1;
+        __atomic_store_n(&hub->quit, 1, __ATOMIC_RELAXED);
         if (hub->running) {
                 lc_waker_wake(&hub->waker);
                 pthread_join(hub->thread, NULL);

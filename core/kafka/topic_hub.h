@@ -1,6 +1,7 @@
 /*
- * topic_hub.h - the shared log of the internal topics (storage.md 1): created or checked, read to the end, then
- * followed for ever, written with acknowledgement. One pair of librdkafka handles and one thread for all.
+ * topic_hub.h - the shared log of the internal topics (storage.md 1): created or checked, read to the end,
+ * then followed for ever, written with acknowledgement. One pair of librdkafka handles and one thread for
+ * all.
  *
  * Threads:   any, but nothing that waits from inside on_record or done: these run on the hub's thread.
  *            One mutex (hub.lock), never held while calling out.
@@ -28,13 +29,13 @@ typedef struct lc_hub_record {
 } lc_hub_record_t;
 
 typedef struct lc_hub_topic_conf { /* copied */
-        const char *name;        /* the topic */
-        const char *setting;     /* "config.storage.topic": for messages */
-        const char *purpose;     /* "connector configurations" */
+        const char *name;          /* the topic */
+        const char *setting;       /* "config.storage.topic": for messages */
+        const char *purpose;       /* "connector configurations" */
         int partitions, replication;
-        bool single_partition;   /* more are an error */
+        bool single_partition;      /* more are an error */
         const lc_props_t *settings; /* at creation; cleanup.policy=compact is added */
-        int write_ms;            /* a record not acknowledged by then fails; 0: never gives up */
+        int write_ms;               /* a record not acknowledged by then fails; 0: never gives up */
         void (*on_record)(void *arg, const lc_hub_record_t *r);
         void (*on_tick)(void *arg); /* about every second, on the hub's thread; may be NULL */
         void *arg;
@@ -53,8 +54,8 @@ char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_
  * through on_record when it returns 0. */
 int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *err);
 int lc_hub_topic_partition_count(lc_hub_topic_t *t); /* 0 before the start */
-/* After it returned, on_record and on_tick are not called any more for this topic; done still is, once for each
- * record that is out. Not from the hub's thread. */
+/* After it returned, on_record and on_tick are not called any more for this topic; done still is, once for
+ * each record that is out. Not from the hub's thread. */
 void lc_hub_topic_detach(lc_hub_topic_t *t);
 /* What was sent before is acknowledged, and what the topic holds now has gone through on_record. */
 int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err);
@@ -62,13 +63,14 @@ int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err);
 typedef struct lc_hub_out {
         const char *key, *value; /* value NULL: tombstone */
         size_t key_len, value_len;
-        int32_t partition;       /* -1: Kafka's partitioner on the key */
+        int32_t partition; /* -1: Kafka's partitioner on the key */
 } lc_hub_out_t;
 /* err NULL: acknowledged. On the hub's thread, exactly once (also from lc_topic_hub_free). */
 typedef void lc_hub_done_fn(void *arg, const lc_err_t *err, int32_t partition, int64_t offset);
 void lc_hub_topic_send(lc_hub_topic_t *t, const lc_hub_out_t *out, lc_hub_done_fn *done, void *arg);
 /* All in order, acknowledged within ms; with `seen` also come back through on_record. */
-int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, bool seen, int ms, lc_err_t *err);
+int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, bool seen, int ms,
+                       lc_err_t *err);
 /* Wait until everything sent to the topic so far is done; false after ms. */
 bool lc_hub_topic_flush(lc_hub_topic_t *t, int ms);
 

@@ -26,26 +26,26 @@ struct lc_hub_topic {
         int index;
         char *name, *setting, *purpose;
         lc_props_t *settings;
-        lc_hub_topic_conf_t conf;    /* pointers replaced by the copies above */
-        rd_kafka_topic_t *out;       /* of the producer */
-        int npartitions;             /* L */
-        int64_t *position;           /* L: next offset of each partition */
-        int64_t *first_end;          /* where the first read ends */
-        bool *reading;               /* the fast reader was started on it */
-        int64_t *end;                /* L: of the last query */
-        bool at_end;                 /* L: the first read is over */
-        bool detached;               /* L: no calls any more */
-        bool failed;                 /* L: and `error` says why */
+        lc_hub_topic_conf_t conf; /* pointers replaced by the copies above */
+        rd_kafka_topic_t *out;    /* of the producer */
+        int npartitions;          /* L */
+        int64_t *position;        /* L: next offset of each partition */
+        int64_t *first_end;       /* where the first read ends */
+        bool *reading;            /* the fast reader was started on it */
+        int64_t *end;             /* L: of the last query */
+        bool at_end;              /* L: the first read is over */
+        bool detached;            /* L: no calls any more */
+        bool failed;              /* L: and `error` says why */
         lc_err_t error;
-        uint64_t sent, done;         /* L: records */
-        uint64_t asked, answered;    /* L: queries for the ends */
-        bool asking;                 /* L */
-        lc_err_t ask_error;          /* L: of the last query; kind 0: fine */
+        uint64_t sent, done;      /* L: records */
+        uint64_t asked, answered; /* L: queries for the ends */
+        bool asking;              /* L */
+        lc_err_t ask_error;       /* L: of the last query; kind 0: fine */
 };
 
 struct lc_topic_hub {
         pthread_mutex_t lock;
-        pthread_cond_t changed;      /* monotonic clock */
+        pthread_cond_t changed; /* monotonic clock */
         lc_hub_topic_t *topics[LC_HUB_TOPICS];
         int ntopics;
         lc_kafka_client_t *producer; /* also the admin */
@@ -55,18 +55,22 @@ struct lc_topic_hub {
         int api_ms;
         lc_waker_t waker;
         lc_hub_reader_t fast, slow;
-        int64_t swap_at;             /* when the fast reader goes; 0: not yet */
+        int64_t swap_at; /* when the fast reader goes; 0: not yet */
         pthread_t thread, reaper;
-        bool running, reaping;       /* L: running */
-        lc_hub_topic_t *calling;     /* L: whose on_record or on_tick runs now */
-        volatile int quit;
-        int64_t said;                /* last "waiting" line */
+        bool running, reaping;   /* L: running */
+        lc_hub_topic_t *calling; /* L: whose on_record or on_tick runs now */
+        int quit;                /* atomic */
+        int64_t said;            /* last "waiting" line */
         char context[120];
 };
 
+static inline bool lc_hub_quits(const lc_topic_hub_t *hub)
+{
+        return __atomic_load_n(&hub->quit, __ATOMIC_RELAXED);
+}
+
 int lc_hub_reader_open(lc_topic_hub_t *hub, lc_hub_reader_t *r, const char *wait_ms, lc_err_t *err);
-int lc_hub_reader_start(lc_hub_reader_t *r, lc_hub_topic_t *t, int partition,
-                        int64_t offset);
+int lc_hub_reader_start(lc_hub_reader_t *r, lc_hub_topic_t *t, int partition, int64_t offset);
 void lc_hub_reader_close(lc_hub_reader_t *r);
 /* Metadata, creation, checks, offsets; then the fast reader runs on what is not empty. Topics that cannot be
  * had are marked failed. Returns -1 when the hub was told to quit. */

@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum {
-        SLICE_MS = 500,           /* longest time the thread does not look at quit */
+        SLICE_MS = 500, /* longest time the thread does not look at quit */
         SAY_MS = 10000,
-        METADATA_MS = 30000,      /* a topic that exists or was created must show its leaders */
+        METADATA_MS = 30000, /* a topic that exists or was created must show its leaders */
         POLL_NEW_MS = 15,
         RETRY_MS = 250
 };
@@ -22,9 +22,9 @@ enum {
 static bool nap(lc_topic_hub_t *hub, int ms)
 {
         lc_waker_clear(&hub->waker);
-        if (!hub->quit)
+        if (!lc_hub_quits(hub))
                 lc_waker_wait(&hub->waker, ms);
-        return !hub->quit;
+        return !lc_hub_quits(hub);
 }
 
 /* One line every 10 s for as long as brokers are missing. */
@@ -41,14 +41,12 @@ static void say_waiting(lc_topic_hub_t *hub, int64_t since, const char *what, co
 
 int lc_hub_reader_open(lc_topic_hub_t *hub, lc_hub_reader_t *r, const char *wait_ms, lc_err_t *err)
 {
-        static const char *const defaults[][2] = {
-                { "reconnect.backoff.ms", "50" },
-                { "reconnect.backoff.max.ms", "1000" },
-                { "queued.max.messages.kbytes", "4096" },
-                { "fetch.error.backoff.ms", "50" },
-                { "topic.metadata.refresh.fast.interval.ms", "100" },
-                { NULL, NULL }
-        };
+        static const char *const defaults[][2] = {{"reconnect.backoff.ms", "50"},
+                                                  {"reconnect.backoff.max.ms", "1000"},
+                                                  {"queued.max.messages.kbytes", "4096"},
+                                                  {"fetch.error.backoff.ms", "50"},
+                                                  {"topic.metadata.refresh.fast.interval.ms", "100"},
+                                                  {NULL, NULL}};
         lc_props_t *conf = lc_props_copy(hub->consumer_conf);
 
         lc_props_set(conf, "fetch.wait.max.ms", wait_ms);
@@ -65,8 +63,7 @@ int lc_hub_reader_open(lc_topic_hub_t *hub, lc_hub_reader_t *r, const char *wait
         return 0;
 }
 
-int lc_hub_reader_start(lc_hub_reader_t *r, lc_hub_topic_t *t, int partition,
-                        int64_t offset)
+int lc_hub_reader_start(lc_hub_reader_t *r, lc_hub_topic_t *t, int partition, int64_t offset)
 {
         if (!r->topics[t->index])
                 r->topics[t->index] = rd_kafka_topic_new(r->client->rk, t->name, NULL);
@@ -117,7 +114,7 @@ static int look(lc_topic_hub_t *hub, int *counts)
 
         for (int i = 0; i < hub->ntopics; i++)
                 names[i] = hub->topics[i]->name;
-        while (!hub->quit) {
+        while (!lc_hub_quits(hub)) {
                 lc_err_clear(&err);
                 if (lc_kafka_topic_partitions(hub->fast.client->rk, names, hub->ntopics, counts, SLICE_MS,
                                               &err) == 0)
@@ -152,8 +149,10 @@ static int await_leaders(lc_topic_hub_t *hub, int *counts)
                 if (counts[i] || hub->topics[i]->failed)
                         continue;
                 lc_err_clear(&err);
-                lc_err_set(&err, LC_FATAL, 0, "Could not look up partition metadata for topic '%s' in the allotted "
-                           "period. This could indicate a connectivity issue, unavailable topic partitions, or if "
+                lc_err_set(&err, LC_FATAL, 0,
+                           "Could not look up partition metadata for topic '%s' in the allotted "
+                           "period. This could indicate a connectivity issue, unavailable topic partitions, "
+                           "or if "
                            "this is your first use of the topic it may have taken too long to create.",
                            hub->topics[i]->name);
                 lc_hub_fail(hub->topics[i], &err);
@@ -199,9 +198,10 @@ static int create(lc_topic_hub_t *hub, const int *counts, bool *created)
                                 left[from[k]] = false;
                                 created[from[k]] = ask[k].created;
                                 if (ask[k].created)
-                                        lc_log(LC_INFO, "KAFKA", "Created topic '%s' (%d partitions, replication "
-                                               "factor %d, compacted)", t->name, t->conf.partitions,
-                                               t->conf.replication);
+                                        lc_log(LC_INFO, "KAFKA",
+                                               "Created topic '%s' (%d partitions, replication "
+                                               "factor %d, compacted)",
+                                               t->name, t->conf.partitions, t->conf.replication);
                         } else if (last_try || !creation_again(&ask[k].err)) {
                                 left[from[k]] = false;
                                 lc_hub_fail(t, &ask[k].err);
@@ -235,19 +235,23 @@ static void verify(lc_topic_hub_t *hub, const bool *created)
         for (int k = 0; k < n; k++) {
                 lc_hub_topic_t *t = hub->topics[from[k]];
                 if (!values[k]) {
-                        lc_log(LC_INFO, "KAFKA", "Unable to use admin client to verify the cleanup policy of '%s' "
-                               "topic is 'compact': %s", t->name, err.msg);
+                        lc_log(LC_INFO, "KAFKA",
+                               "Unable to use admin client to verify the cleanup policy of '%s' "
+                               "topic is 'compact': %s",
+                               t->name, err.msg);
                 } else if (strcmp(values[k], "compact") != 0) {
                         lc_err_t bad;
                         lc_err_clear(&bad);
-                        lc_err_set_cls(&bad, LC_FATAL, 0, LC_CLS_CONFIG,
-                                       "Topic '%s' supplied via the '%s' property is required to have "
-                                       "'cleanup.policy=compact' to guarantee consistency and durability of %s, but "
-                                       "found the topic currently has 'cleanup.policy=%s'. Continuing would likely "
-                                       "result in eventually losing %s and problems restarting this Connect cluster "
-                                       "in the future. Change the '%s' property in the Connect worker configurations "
-                                       "to use a topic with 'cleanup.policy=compact'.",
-                                       t->name, t->setting, t->purpose, values[k], t->purpose, t->setting);
+                        lc_err_set_cls(
+                                &bad, LC_FATAL, 0, LC_CLS_CONFIG,
+                                "Topic '%s' supplied via the '%s' property is required to have "
+                                "'cleanup.policy=compact' to guarantee consistency and durability of %s, but "
+                                "found the topic currently has 'cleanup.policy=%s'. Continuing would likely "
+                                "result in eventually losing %s and problems restarting this Connect cluster "
+                                "in the future. Change the '%s' property in the Connect worker "
+                                "configurations "
+                                "to use a topic with 'cleanup.policy=compact'.",
+                                t->name, t->setting, t->purpose, values[k], t->purpose, t->setting);
                         lc_hub_fail(t, &bad);
                 }
                 free(values[k]);
@@ -298,12 +302,12 @@ static int find_offsets(lc_topic_hub_t *hub, lc_hub_topic_t **live, int n)
                 ends[i] = live[i]->first_end;
                 starts[i] = live[i]->position;
         }
-        while (!hub->quit) {
+        while (!lc_hub_quits(hub)) {
                 lc_err_clear(&err);
                 if (lc_hub_query_ends(hub->fast.client->rk, live, n, RD_KAFKA_OFFSET_END, 4 * SLICE_MS, ends,
                                       &err) == 0 &&
-                    lc_hub_query_ends(hub->fast.client->rk, live, n, RD_KAFKA_OFFSET_BEGINNING, 4 * SLICE_MS, starts,
-                                      &err) == 0)
+                    lc_hub_query_ends(hub->fast.client->rk, live, n, RD_KAFKA_OFFSET_BEGINNING, 4 * SLICE_MS,
+                                      starts, &err) == 0)
                         return 0;
                 say_waiting(hub, since, "read the end offsets of the internal topics", &err);
                 if (!nap(hub, 50))
@@ -338,14 +342,15 @@ static void learn_leaders(lc_topic_hub_t *hub, lc_hub_topic_t **live, int n)
 
 static void step(int64_t since, const char *what)
 {
-        lc_log(LC_DEBUG, "KAFKA", "Internal topics: %s after %lld ms", what, (long long)(lc_now_ms() - since));
+        lc_log(LC_DEBUG, "KAFKA", "Internal topics: %s after %lld ms", what,
+               (long long)(lc_now_ms() - since));
 }
 
 int lc_hub_bring_up(lc_topic_hub_t *hub)
 {
         int64_t since = lc_now_ms();
-        int counts[LC_HUB_TOPICS] = { 0 }, n = 0;
-        bool created[LC_HUB_TOPICS] = { false }, missing = false;
+        int counts[LC_HUB_TOPICS] = {0}, n = 0;
+        bool created[LC_HUB_TOPICS] = {false}, missing = false;
         lc_hub_topic_t *live[LC_HUB_TOPICS], *old[LC_HUB_TOPICS];
         int nold = 0;
         lc_err_t err;
@@ -367,10 +372,11 @@ int lc_hub_bring_up(lc_topic_hub_t *hub)
                 lc_hub_topic_t *t = hub->topics[i];
                 if (!t->failed && t->conf.single_partition && counts[i] > 1) {
                         lc_err_clear(&err);
-                        lc_err_set_cls(&err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                       "Topic '%s' supplied via the '%s' property is required to have a single "
-                                       "partition in order to guarantee consistency of %s, but found %d partitions.",
-                                       t->name, t->setting, t->purpose, counts[i]);
+                        lc_err_set_cls(
+                                &err, LC_FATAL, 0, LC_CLS_CONFIG,
+                                "Topic '%s' supplied via the '%s' property is required to have a single "
+                                "partition in order to guarantee consistency of %s, but found %d partitions.",
+                                t->name, t->setting, t->purpose, counts[i]);
                         lc_hub_fail(t, &err);
                 }
                 if (t->failed)
@@ -391,7 +397,8 @@ int lc_hub_bring_up(lc_topic_hub_t *hub)
         if (find_offsets(hub, old, nold) < 0)
                 return -1;
         step(since, "offsets known");
-        /* A fetch that holds only partitions without data waits for fetch.wait.max.ms: start what has some. */
+        /* A fetch that holds only partitions without data waits for fetch.wait.max.ms: start what has some.
+         */
         for (int i = 0; i < n; i++)
                 for (int p = 0; p < live[i]->npartitions; p++) {
                         live[i]->reading[p] = live[i]->position[p] < live[i]->first_end[p];

@@ -81,7 +81,7 @@ static void set_put(task_set_t *s, int id, lc_props_t *config)
                         return;
                 }
         s->v = lc_realloc(s->v, (s->n + 1) * sizeof(*s->v));
-        s->v[s->n++] = (task_t){ id, config };
+        s->v[s->n++] = (task_t){id, config};
 }
 
 static void set_clear(task_set_t *s)
@@ -161,7 +161,7 @@ static void say(const rec_t *r, lc_change_kind_t kind, const char *name)
 
 static const char *type_name(const lc_json_t *v)
 {
-        static const char *const names[] = { "null", "Boolean", "Boolean", "number", "String", "List", "Map" };
+        static const char *const names[] = {"null", "Boolean", "Boolean", "number", "String", "List", "Map"};
 
         return v ? names[v->type] : "null";
 }
@@ -227,18 +227,22 @@ static void on_target(rec_t *r, const char *name)
                 return;
         }
         if (r->value->type != LC_J_OBJECT) {
-                skip(r, "Ignoring target state for connector '%s' because it is in the wrong format: %s", name,
-                     type_name(r->value));
+                skip(r, "Ignoring target state for connector '%s' because it is in the wrong format: %s",
+                     name, type_name(r->value));
                 return;
         }
         text = string_of(r->value, "state.v2");
         if (!text && lc_json_get(r->value, "state.v2"))
-                lc_log(LC_ERROR, "CONFIG", "Invalid data for target state for connector '%s': 'state.v2' field should "
-                       "be a String but is %s", name, type_name(lc_json_get(r->value, "state.v2")));
+                lc_log(LC_ERROR, "CONFIG",
+                       "Invalid data for target state for connector '%s': 'state.v2' field should "
+                       "be a String but is %s",
+                       name, type_name(lc_json_get(r->value, "state.v2")));
         if (!text)
                 text = string_of(r->value, "state"); /* written by an older worker */
         if (!text) {
-                skip(r, "Invalid data for target state for connector '%s': 'state' field should be a String but is %s",
+                skip(r,
+                     "Invalid data for target state for connector '%s': 'state' field should be a String but "
+                     "is %s",
                      name, type_name(lc_json_get(r->value, "state")));
                 return;
         }
@@ -271,13 +275,15 @@ static void on_connector(rec_t *r, const char *name)
                 return;
         }
         if (r->value->type != LC_J_OBJECT) {
-                skip(r, "Ignoring configuration for connector '%s' because it is in the wrong format: %s", name,
-                     type_name(r->value));
+                skip(r, "Ignoring configuration for connector '%s' because it is in the wrong format: %s",
+                     name, type_name(r->value));
                 return;
         }
         props = lc_json_get(r->value, "properties");
         if (!props || props->type != LC_J_OBJECT) {
-                skip(r, "Invalid data for config for connector '%s': 'properties' field should be a Map but is %s",
+                skip(r,
+                     "Invalid data for config for connector '%s': 'properties' field should be a Map but is "
+                     "%s",
                      name, type_name(props));
                 return;
         }
@@ -301,19 +307,22 @@ static void on_task(rec_t *r, const char *rest)
         if (dash && dash > rest && dash[1] >= '0' && dash[1] <= '9')
                 id = strtol(dash + 1, &end, 10);
         if (id < 0 || id > INT_MAX || errno || *end) {
-                skip(r, "Ignoring task configuration because %s couldn't be parsed as a task config key", r->key);
+                skip(r, "Ignoring task configuration because %s couldn't be parsed as a task config key",
+                     r->key);
                 return;
         }
         name = lc_strndup(rest, (size_t)(dash - rest));
         props = r->value && r->value->type == LC_J_OBJECT ? lc_json_get(r->value, "properties") : NULL;
         if (!r->value)
-                skip(r, "Ignoring task configuration for task %s-%ld because it is unexpectedly null", name, id);
+                skip(r, "Ignoring task configuration for task %s-%ld because it is unexpectedly null", name,
+                     id);
         else if (r->value->type != LC_J_OBJECT)
-                skip(r, "Ignoring task configuration for task %s-%ld because the value is not a Map but is %s", name, id,
-                     type_name(r->value));
+                skip(r,
+                     "Ignoring task configuration for task %s-%ld because the value is not a Map but is %s",
+                     name, id, type_name(r->value));
         else if (!props || props->type != LC_J_OBJECT)
-                skip(r, "Invalid data for config of task %s-%ld 'properties' field should be a Map but is %s", name, id,
-                     type_name(props));
+                skip(r, "Invalid data for config of task %s-%ld 'properties' field should be a Map but is %s",
+                     name, id, type_name(props));
         else
                 set_put(&get(r->s, name)->deferred, (int)id, props_of(props));
         free(name);
@@ -329,25 +338,36 @@ static void on_commit(rec_t *r, const char *name)
                 if (c)
                         drop_data(c);
                 changed(r->s);
-                lc_log(LC_DEBUG, "CONFIG", "Ignoring task configs for connector %s; it appears that the connector was "
-                       "deleted previously and that log compaction has since removed any trace of its previous "
-                       "configurations from the config topic", name);
+                lc_log(LC_DEBUG, "CONFIG",
+                       "Ignoring task configs for connector %s; it appears that the connector was "
+                       "deleted previously and that log compaction has since removed any trace of its "
+                       "previous "
+                       "configurations from the config topic",
+                       name);
                 return;
         }
         if (!r->value || r->value->type != LC_J_OBJECT) {
-                skip(r, "Ignoring connector tasks configuration commit for connector '%s' because it is in the wrong "
-                     "format: %s", name, type_name(r->value));
+                skip(r,
+                     "Ignoring connector tasks configuration commit for connector '%s' because it is in the "
+                     "wrong "
+                     "format: %s",
+                     name, type_name(r->value));
                 return;
         }
         if (!int_of(r->value, "tasks", &n) || n < 0) {
-                skip(r, "Invalid data for the commit of task configurations of connector '%s': 'tasks' field should be "
-                     "an Integer but is %s", name, type_name(lc_json_get(r->value, "tasks")));
+                skip(r,
+                     "Invalid data for the commit of task configurations of connector '%s': 'tasks' field "
+                     "should be "
+                     "an Integer but is %s",
+                     name, type_name(lc_json_get(r->value, "tasks")));
                 return;
         }
         c->inconsistent = !set_complete(&c->deferred, n);
         if (c->inconsistent) {
-                lc_log(LC_DEBUG, "CONFIG", "We have an incomplete set of task configs for connector '%s' probably due "
-                       "to compaction. So we are not doing anything with the new configuration.", name);
+                lc_log(LC_DEBUG, "CONFIG",
+                       "We have an incomplete set of task configs for connector '%s' probably due "
+                       "to compaction. So we are not doing anything with the new configuration.",
+                       name);
         } else {
                 c->generation++;
                 set_move(&c->deferred, &c->tasks);
@@ -368,16 +388,19 @@ static bool flag_of(const rec_t *r, const char *name, const char *field)
 
         if (v && (v->type == LC_J_TRUE || v->type == LC_J_FALSE))
                 return v->type == LC_J_TRUE;
-        lc_log(LC_WARN, "CONFIG", "Invalid data for restart request '%s' field should be a Boolean but is %s, defaulting "
-               "to false (connector '%s')", field, type_name(v), name);
+        lc_log(LC_WARN, "CONFIG",
+               "Invalid data for restart request '%s' field should be a Boolean but is %s, defaulting "
+               "to false (connector '%s')",
+               field, type_name(v), name);
         return false;
 }
 
 static void on_restart(rec_t *r, const char *name)
 {
         if (!r->value || r->value->type != LC_J_OBJECT) {
-                skip(r, "Ignoring restart request for connector '%s' because the value is not a Map but is %s", name,
-                     type_name(r->value));
+                skip(r,
+                     "Ignoring restart request for connector '%s' because the value is not a Map but is %s",
+                     name, type_name(r->value));
                 return;
         }
         say(r, LC_CHANGE_RESTART, name);
@@ -390,8 +413,8 @@ static void on_fencing(rec_t *r, const char *name)
         int n;
 
         if (!r->value || r->value->type != LC_J_OBJECT || !int_of(r->value, "task-count", &n)) {
-                skip(r, "Ignoring task count record for connector '%s' because it is in the wrong format: %s", name,
-                     type_name(r->value));
+                skip(r, "Ignoring task count record for connector '%s' because it is in the wrong format: %s",
+                     name, type_name(r->value));
                 return;
         }
         get(r->s, name)->task_count_record = n;
@@ -412,8 +435,9 @@ static void on_session_key(rec_t *r)
         algorithm = string_of(r->value, "algorithm");
         created = lc_json_get(r->value, "creation-timestamp");
         if (!key || !algorithm || !created || created->type != LC_J_NUMBER) {
-                skip(r, "Invalid data for session key: 'key' and 'algorithm' should be Strings, 'creation-timestamp' "
-                     "a Long");
+                skip(r, "Invalid data for session key: 'key' and 'algorithm' should be Strings, "
+                        "'creation-timestamp' "
+                        "a Long");
                 free(key);
                 free(algorithm);
                 return;
@@ -432,8 +456,8 @@ static void on_logger(rec_t *r, const char *name)
         char *level = r->value && r->value->type == LC_J_OBJECT ? string_of(r->value, "level") : NULL;
 
         if (!level) {
-                skip(r, "Ignoring logging level for namespace '%s' because it is in the wrong format: %s", name,
-                     type_name(r->value));
+                skip(r, "Ignoring logging level for namespace '%s' because it is in the wrong format: %s",
+                     name, type_name(r->value));
                 return;
         }
         say(r, LC_CHANGE_LOGGER, name);
@@ -443,10 +467,10 @@ static void on_logger(rec_t *r, const char *name)
 static const struct {
         const char *prefix;
         void (*apply)(rec_t *r, const char *rest);
-} kinds[] = { /* the order of the tests counts */
-        { "target-state-", on_target },        { "connector-", on_connector },  { "task-", on_task },
-        { "commit-", on_commit },              { "restart-connector-", on_restart },
-        { "tasks-fencing-", on_fencing },
+} kinds[] = {
+        /* the order of the tests counts */
+        {"target-state-", on_target}, {"connector-", on_connector},       {"task-", on_task},
+        {"commit-", on_commit},       {"restart-connector-", on_restart}, {"tasks-fencing-", on_fencing},
 };
 
 static void dispatch(rec_t *r)
@@ -469,7 +493,7 @@ static void dispatch(rec_t *r)
 void lc_config_state_apply(lc_config_state_t *s, const char *key, size_t key_len, const char *value,
                            size_t value_len, int32_t partition, int64_t offset, lc_config_change_t *change)
 {
-        rec_t r = { .s = s, .partition = partition, .offset = offset, .change = change };
+        rec_t r = {.s = s, .partition = partition, .offset = offset, .change = change};
         lc_json_t *doc = NULL;
         lc_err_t err;
         char *name;
@@ -516,7 +540,8 @@ void lc_config_state_free(lc_config_state_t *s)
 
         if (!s)
                 return;
-        HASH_ITER(hh, s->conns, c, next) {
+        HASH_ITER(hh, s->conns, c, next)
+        {
                 HASH_DEL(s->conns, c);
                 drop_data(c);
                 free(c->name);
@@ -562,8 +587,8 @@ lc_config_snapshot_t *lc_config_state_snapshot(lc_config_state_t *s)
                 snap->offset = s->offset;
                 snap->v = lc_calloc(HASH_COUNT(s->conns), sizeof(*snap->v));
                 HASH_ITER(hh, s->conns, c, next)
-                        if (c->config)
-                                picture(c, &snap->v[snap->n++]);
+                if (c->config)
+                        picture(c, &snap->v[snap->n++]);
                 qsort(snap->v, snap->n, sizeof(*snap->v), by_name);
                 snap->session_key = lc_strdup(s->session_key);
                 snap->session_key_algorithm = lc_strdup(s->session_key_algorithm);

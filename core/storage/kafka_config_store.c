@@ -1,6 +1,6 @@
 /*
- * kafka_config_store.c - the config store over the hub's config topic: state from records, writes by the recipes
- * of storage.md 2.2. Lock: store.lock around the state; events are called without it.
+ * kafka_config_store.c - the config store over the hub's config topic: state from records, writes by the
+ * recipes of storage.md 2.2. Lock: store.lock around the state; events are called without it.
  * spec/unit/config_store_spec.lua, spec/kafka/storage_spec.lua
  */
 #include "base/alloc.h"
@@ -33,7 +33,8 @@ static void on_record(void *arg, const lc_hub_record_t *r)
         bool fire;
 
         pthread_mutex_lock(&s->lock);
-        lc_config_state_apply(s->state, r->key, r->key_len, r->value, r->value_len, r->partition, r->offset, &change);
+        lc_config_state_apply(s->state, r->key, r->key_len, r->value, r->value_len, r->partition, r->offset,
+                              &change);
         fire = s->started;
         pthread_mutex_unlock(&s->lock);
         if (fire)
@@ -41,8 +42,8 @@ static void on_record(void *arg, const lc_hub_record_t *r)
         lc_config_change_clear(&change);
 }
 
-static int start(lc_config_store_t *base, const lc_config_events_t *events, void *arg, const volatile int *stop,
-                 lc_err_t *err)
+static int start(lc_config_store_t *base, const lc_config_events_t *events, void *arg,
+                 const volatile int *stop, lc_err_t *err)
 {
         store_t *s = (store_t *)base;
 
@@ -92,7 +93,8 @@ static void writes_init(writes_t *w, size_t cap)
         w->cap = cap;
 }
 
-/* The value buffer of a new record whose key is prefix + name (+ suffix); NULL value: see writes_tombstone. */
+/* The value buffer of a new record whose key is prefix + name (+ suffix); NULL value: see writes_tombstone.
+ */
 static lc_buf_t *writes_add(writes_t *w, const char *prefix, const char *name)
 {
         lc_assert(w->n < w->cap);
@@ -106,8 +108,11 @@ static int writes_send(store_t *s, writes_t *w, bool seen, lc_err_t *err)
         for (size_t i = 0; i < w->n; i++) {
                 if (!lc_buf_ok(&w->keys[i]) || !lc_buf_ok(&w->values[i]))
                         return lc_err_set(err, LC_FATAL, 0, "Out of memory");
-                w->v[i] = (lc_hub_out_t){ .key = w->keys[i].p, .key_len = w->keys[i].len, .value = w->values[i].p,
-                                          .value_len = w->values[i].len, .partition = 0 };
+                w->v[i] = (lc_hub_out_t){.key = w->keys[i].p,
+                                         .key_len = w->keys[i].len,
+                                         .value = w->values[i].p,
+                                         .value_len = w->values[i].len,
+                                         .partition = 0};
         }
         return lc_hub_topic_write(s->topic, w->v, w->n, seen, BUDGET_MS, err);
 }
@@ -143,7 +148,8 @@ static int finish(store_t *s, writes_t *w, bool seen, const char *sentence, lc_e
 static void write_target(lc_buf_t *b, lc_target_state_t t)
 {
         lc_buf_printf(b, "{\"state\":\"%s\",\"state.v2\":\"%s\"}",
-                      lc_target_state_name(t == LC_TARGET_STOPPED ? LC_TARGET_PAUSED : t), lc_target_state_name(t));
+                      lc_target_state_name(t == LC_TARGET_STOPPED ? LC_TARGET_PAUSED : t),
+                      lc_target_state_name(t));
 }
 
 static void write_properties(lc_buf_t *b, const lc_props_t *p)
@@ -175,7 +181,8 @@ static int remove_connector(lc_config_store_t *base, const char *name, lc_err_t 
         return finish((store_t *)base, &w, true, "Error removing connector configuration from Kafka", err);
 }
 
-static int put_tasks(lc_config_store_t *base, const char *name, lc_props_t *const *configs, int n, lc_err_t *err)
+static int put_tasks(lc_config_store_t *base, const char *name, lc_props_t *const *configs, int n,
+                     lc_err_t *err)
 {
         static const char sentence[] = "Error writing task configurations to Kafka";
         store_t *s = (store_t *)base;
@@ -220,8 +227,8 @@ static void add_string(lc_buf_t *b, const char *s)
         lc_json_write_string(b, s, strlen(s));
 }
 
-static int put_session_key(lc_config_store_t *base, const char *key, const char *algorithm, int64_t created_ms,
-                           lc_err_t *err)
+static int put_session_key(lc_config_store_t *base, const char *key, const char *algorithm,
+                           int64_t created_ms, lc_err_t *err)
 {
         writes_t w;
         lc_buf_t *b;
@@ -240,8 +247,8 @@ static int put_restart(lc_config_store_t *base, const char *name, bool only_fail
                        lc_err_t *err)
 {
         char *sentence = lc_asprintf("Error writing restart request for {connectorName='%s', onlyFailed=%s, "
-                                     "includeTasks=%s} to Kafka", name, only_failed ? "true" : "false",
-                                     include_tasks ? "true" : "false");
+                                     "includeTasks=%s} to Kafka",
+                                     name, only_failed ? "true" : "false", include_tasks ? "true" : "false");
         writes_t w;
         int rc;
 
@@ -280,9 +287,9 @@ static void stop(lc_config_store_t *base)
         free(s);
 }
 
-static const lc_config_store_ops_t ops = { start,      snapshot,   refresh,         put_connector, remove_connector,
-                                           put_tasks,  put_target, put_session_key, put_restart,   put_logger,
-                                           stop };
+static const lc_config_store_ops_t ops = {
+        start,           snapshot,    refresh,    put_connector, remove_connector, put_tasks, put_target,
+        put_session_key, put_restart, put_logger, stop};
 
 lc_config_store_t *lc_config_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
 {

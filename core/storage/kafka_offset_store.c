@@ -22,17 +22,17 @@
 enum { READ_MS = 60000, STOP_MS = 5000 };
 
 typedef struct variant {
-        char *key;           /* bytes as read, terminated */
+        char *key; /* bytes as read, terminated */
         size_t key_len;
-        char *partition;     /* JSON as read */
+        char *partition; /* JSON as read */
         int32_t kpartition;
-        char *offset;        /* JSON as read; NULL: removed */
+        char *offset; /* JSON as read; NULL: removed */
         int64_t timestamp;
-        uint64_t seq;        /* order of reading */
+        uint64_t seq; /* order of reading */
 } variant_t;
 
 typedef struct entry {
-        char *id;            /* connector NUL canonical partition */
+        char *id; /* connector NUL canonical partition */
         size_t id_len;
         variant_t *v;
         size_t n;
@@ -132,14 +132,19 @@ static void remember(store_t *s, const lc_hub_record_t *r, const lc_buf_t *id, c
 
 static void bad(const store_t *s, const lc_hub_record_t *r, const char *why, const char *more)
 {
-        lc_log(LC_WARN, "OFFSET", "%s%s (record at %s-%d offset %lld skipped)", why, more, s->name, (int)r->partition,
-               (long long)r->offset);
+        lc_log(LC_WARN, "OFFSET", "%s%s (record at %s-%d offset %lld skipped)", why, more, s->name,
+               (int)r->partition, (long long)r->offset);
 }
 
 static const char *java_class(const lc_json_t *v)
 {
-        static const char *const names[] = { "null", "java.lang.Boolean", "java.lang.Boolean", "java.lang.Long",
-                                             "java.lang.String", "java.util.ArrayList", "java.util.HashMap" };
+        static const char *const names[] = {"null",
+                                            "java.lang.Boolean",
+                                            "java.lang.Boolean",
+                                            "java.lang.Long",
+                                            "java.lang.String",
+                                            "java.util.ArrayList",
+                                            "java.util.HashMap"};
 
         return v ? names[v->type] : "null";
 }
@@ -157,30 +162,39 @@ static bool parse_key(store_t *s, const lc_hub_record_t *r, lc_json_t **doc, con
                 return false;
         }
         if (lc_json_parse(r->key, r->key_len, 0, doc, &err) < 0) {
-                bad(s, r, "Ignoring offset partition key with unknown serialization. Expected json. ", err.msg);
+                bad(s, r, "Ignoring offset partition key with unknown serialization. Expected json. ",
+                    err.msg);
                 return false;
         }
         if (!*doc || (*doc)->type != LC_J_ARRAY) {
-                bad(s, r, "Ignoring offset partition key with an unexpected format. Expected type: java.util.List, "
-                    "actual type: ", java_class(*doc));
+                bad(s, r,
+                    "Ignoring offset partition key with an unexpected format. Expected type: java.util.List, "
+                    "actual type: ",
+                    java_class(*doc));
                 return false;
         }
         if ((*doc)->len != 2) {
                 snprintf(count, sizeof(count), "%zu", (*doc)->len);
-                bad(s, r, "Ignoring offset partition key with an unexpected number of elements. Expected: 2, actual: ",
+                bad(s, r,
+                    "Ignoring offset partition key with an unexpected number of elements. Expected: 2, "
+                    "actual: ",
                     count);
                 return false;
         }
         *connector = (*doc)->child;
         *partition = (*connector)->next;
         if ((*connector)->type != LC_J_STRING) {
-                bad(s, r, "Ignoring offset partition key with an unexpected format for the first element in the "
-                    "partition key list. Expected type: java.lang.String, actual type: ", java_class(*connector));
+                bad(s, r,
+                    "Ignoring offset partition key with an unexpected format for the first element in the "
+                    "partition key list. Expected type: java.lang.String, actual type: ",
+                    java_class(*connector));
                 return false;
         }
         if ((*partition)->type != LC_J_OBJECT) {
                 if ((*partition)->type != LC_J_NULL) /* no partition: nothing to list, nothing wrong */
-                        bad(s, r, "Ignoring offset partition key with an unexpected format for the second element in "
+                        bad(s, r,
+                            "Ignoring offset partition key with an unexpected format for the second element "
+                            "in "
                             "the partition key list. Expected type: java.util.Map, actual type: ",
                             java_class(*partition));
                 return false;
@@ -241,7 +255,8 @@ static int id_of(lc_buf_t *id, const char *connector, const char *partition, lc_
         if (lc_json_parse(partition, strlen(partition), 0, &doc, err) < 0)
                 return -1;
         if (!doc || doc->type != LC_J_OBJECT) {
-                lc_err_set_cls(err, LC_DATA, 0, LC_CLS_DATA, "A source partition must be a Map, but is %s", partition);
+                lc_err_set_cls(err, LC_DATA, 0, LC_CLS_DATA, "A source partition must be a Map, but is %s",
+                               partition);
         } else {
                 make_id(id, connector, strlen(connector), doc);
                 rc = lc_buf_ok(id) ? 0 : lc_err_set(err, LC_FATAL, 0, "Out of memory");
@@ -255,7 +270,8 @@ static int read_to_end(store_t *s, lc_err_t *err)
         return s->topic ? lc_hub_topic_read_to_end(s->topic, READ_MS, err) : 0;
 }
 
-static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out, lc_err_t *err)
+static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out,
+               lc_err_t *err)
 {
         store_t *s = (store_t *)base;
         lc_buf_t id = LC_BUF_INIT;
@@ -291,7 +307,8 @@ static int list(lc_offset_store_t *base, const char *connector,
                 return -1;
         pthread_mutex_lock(&s->lock);
         all = lc_calloc(HASH_COUNT(s->entries), sizeof(*all));
-        HASH_ITER(hh, s->entries, e, next) {
+        HASH_ITER(hh, s->entries, e, next)
+        {
                 variant_t *v = e->id_len > len && !memcmp(e->id, connector, len) ? living(e) : NULL;
                 if (v) {
                         all[n].partition = lc_strdup(v->partition);
@@ -347,10 +364,14 @@ static void acked(void *arg, const lc_err_t *err, int32_t partition, int64_t off
         one_less(w);
 }
 
-static void send(store_t *s, setting_t *w, const char *key, size_t key_len, int32_t partition, const char *offset)
+static void send(store_t *s, setting_t *w, const char *key, size_t key_len, int32_t partition,
+                 const char *offset)
 {
-        lc_hub_out_t out = { .key = key, .key_len = key_len, .value = offset,
-                             .value_len = offset ? strlen(offset) : 0, .partition = partition };
+        lc_hub_out_t out = {.key = key,
+                            .key_len = key_len,
+                            .value = offset,
+                            .value_len = offset ? strlen(offset) : 0,
+                            .partition = partition};
 
         __atomic_add_fetch(&w->left, 1, __ATOMIC_RELAXED);
         lc_hub_topic_send(s->topic, &out, acked, w);
@@ -388,11 +409,11 @@ static size_t targets_of(store_t *s, const char *connector, const lc_buf_t *id, 
         *out = lc_calloc(cap, sizeof(**out));
         for (size_t i = 0; removal && e && i < e->n; i++)
                 if (e->v[i].offset)
-                        (*out)[n++] = (target_t){ lc_strndup(e->v[i].key, e->v[i].key_len), e->v[i].key_len,
-                                                  e->v[i].kpartition };
+                        (*out)[n++] = (target_t){lc_strndup(e->v[i].key, e->v[i].key_len), e->v[i].key_len,
+                                                 e->v[i].kpartition};
         v = n ? NULL : newest(e);
         if (v)
-                (*out)[n++] = (target_t){ lc_strndup(v->key, v->key_len), v->key_len, v->kpartition };
+                (*out)[n++] = (target_t){lc_strndup(v->key, v->key_len), v->key_len, v->kpartition};
         pthread_mutex_unlock(&s->lock);
         if (!n) {
                 make_key(&key, connector, id);
@@ -447,7 +468,8 @@ static void stop(lc_offset_store_t *base)
                 lc_hub_topic_flush(s->topic, STOP_MS);
                 lc_hub_topic_detach(s->topic);
         }
-        HASH_ITER(hh, s->entries, e, next) {
+        HASH_ITER(hh, s->entries, e, next)
+        {
                 HASH_DEL(s->entries, e);
                 for (size_t i = 0; i < e->n; i++) {
                         free(e->v[i].key);
@@ -463,7 +485,7 @@ static void stop(lc_offset_store_t *base)
         free(s);
 }
 
-static const lc_offset_store_ops_t ops = { start, get, list, set, stop };
+static const lc_offset_store_ops_t ops = {start, get, list, set, stop};
 
 lc_offset_store_t *lc_offset_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
 {

@@ -26,10 +26,10 @@ typedef struct store {
         lc_hub_topic_t *topic;
         pthread_mutex_t lock;
         lc_status_cache_t *cache;
-        write_t *retries;  /* oldest first: order of statuses is kept */
+        write_t *retries; /* oldest first: order of statuses is kept */
         write_t **retries_end;
         bool stopped;
-        int refs;          /* atomic: the store itself and each write */
+        int refs; /* atomic: the store itself and each write */
 } store_t;
 
 struct write {
@@ -37,8 +37,8 @@ struct write {
         lc_buf_t key, value;
         bool tombstone, safe, is_topic;
         char *connector;
-        lc_status_t st;    /* task, generation, worker_id */
-        char *used;        /* the topic in use */
+        lc_status_t st; /* task, generation, worker_id */
+        char *used;     /* the topic in use */
         lc_status_ticket_t ticket;
         write_t *next;
 };
@@ -116,7 +116,7 @@ static void written(void *arg, const lc_err_t *err, int32_t partition, int64_t o
 
 static void send(write_t *w)
 {
-        lc_hub_out_t out = { .key = w->key.p, .key_len = w->key.len, .partition = -1 };
+        lc_hub_out_t out = {.key = w->key.p, .key_len = w->key.len, .partition = -1};
 
         if (!w->tombstone) {
                 out.value = w->value.p;
@@ -186,8 +186,8 @@ static void put(lc_status_store_t *base, const char *connector, const lc_status_
                 LC_FAULT("status.before_send");
                 send(w);
         } else {
-                lc_log(LC_DEBUG, "STATUS", "%s of %s not written: another worker's is newer", lc_state_name(st->state),
-                       w->key.p ? w->key.p : connector);
+                lc_log(LC_DEBUG, "STATUS", "%s of %s not written: another worker's is newer",
+                       lc_state_name(st->state), w->key.p ? w->key.p : connector);
                 write_free(w);
         }
 }
@@ -263,7 +263,7 @@ static void topics(lc_status_store_t *base, const char *connector, lc_strv_t *ou
 static void topics_reset(lc_status_store_t *base, const char *connector)
 {
         store_t *s = (store_t *)base;
-        lc_strv_t known = { 0 };
+        lc_strv_t known = {0};
 
         topics(base, connector, &known);
         for (size_t i = 0; i < known.n; i++) {
@@ -302,8 +302,8 @@ static void stop(lc_status_store_t *base)
         unref(s);
 }
 
-static const lc_status_store_ops_t ops = { start, put,    get,          tasks, connectors, topic_used,
-                                           topics, topics_reset, flush, stop };
+static const lc_status_store_ops_t ops = {start,      put,    get,          tasks, connectors,
+                                          topic_used, topics, topics_reset, flush, stop};
 
 lc_status_store_t *lc_status_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
 {

@@ -18,11 +18,13 @@ static lc_props_t *topic_settings(const lc_worker_config_t *wc, const char *pref
         lc_props_t *p = lc_props_prefixed(lc_worker_config_originals(wc), prefix);
 
         if (is_config && lc_props_has(p, "partitions"))
-                lc_log(LC_WARN, "CONFIG", "Ignoring '%spartitions=%s' setting, since config topic partitions is always 1",
+                lc_log(LC_WARN, "CONFIG",
+                       "Ignoring '%spartitions=%s' setting, since config topic partitions is always 1",
                        prefix, lc_props_get_or(p, "partitions", ""));
         if (lc_props_has(p, "cleanup.policy"))
-                lc_log(LC_WARN, "CONFIG", "Ignoring '%scleanup.policy=%s' setting, since compaction is always used",
-                       prefix, lc_props_get_or(p, "cleanup.policy", ""));
+                lc_log(LC_WARN, "CONFIG",
+                       "Ignoring '%scleanup.policy=%s' setting, since compaction is always used", prefix,
+                       lc_props_get_or(p, "cleanup.policy", ""));
         lc_props_del(p, "cleanup.policy");
         lc_props_del(p, "topic");
         lc_props_del(p, "partitions");
@@ -49,7 +51,8 @@ static int check_topic(const lc_worker_config_t *wc, const char *key, const char
 
 int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc_err_t *err)
 {
-        const char *group = lc_worker_config_str(wc, "group.id"), *client = lc_worker_config_str(wc, "client.id");
+        const char *group = lc_worker_config_str(wc, "group.id"),
+                   *client = lc_worker_config_str(wc, "client.id");
         const char *eos = lc_worker_config_str(wc, "exactly.once.source.support");
         lc_props_t *producer = NULL, *consumer = NULL, *settings;
         char *id = NULL;
@@ -59,9 +62,11 @@ int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc
         memset(out, 0, sizeof(*out));
         if (check_topic(wc, "offset.storage.topic", "Offset storage topic must be specified", err) < 0 ||
             check_topic(wc, "status.storage.topic", "Must specify topic for connector status.", err) < 0 ||
-            check_topic(wc, "config.storage.topic", "Must specify topic for connector configuration.", err) < 0)
+            check_topic(wc, "config.storage.topic", "Must specify topic for connector configuration.", err) <
+                    0)
                 return -1;
-        id = client && *client ? lc_asprintf("%s-%s-shared-log", group, client) : lc_asprintf("%s-shared-log", group);
+        id = client && *client ? lc_asprintf("%s-%s-shared-log", group, client)
+                               : lc_asprintf("%s-shared-log", group);
         producer = lc_client_config(wc, LC_CLIENT_INTERNAL_PRODUCER, NULL, id, err);
         consumer = producer ? lc_client_config(wc, LC_CLIENT_INTERNAL_CONSUMER, NULL, id, err) : NULL;
         if (!consumer)
@@ -121,7 +126,8 @@ char *lc_kafka_stores_cluster_id(lc_kafka_stores_t *ks, const volatile int *stop
         lc_err_clear(&why);
         id = lc_topic_hub_cluster_id(ks->hub, stop, &why);
         if (!id) {
-                lc_err_wrap(&why, LC_CLS_CONNECT, "Failed to connect to and describe Kafka cluster. Check worker's "
+                lc_err_wrap(&why, LC_CLS_CONNECT,
+                            "Failed to connect to and describe Kafka cluster. Check worker's "
                             "broker connection and security properties.");
                 if (err && !err->kind)
                         *err = why;

@@ -8,8 +8,8 @@
 
 const char *lc_state_name(lc_state_t s)
 {
-        static const char *const names[] = { "UNASSIGNED", "RUNNING",    "PAUSED",   "FAILED",
-                                             "RESTARTING", "STOPPED", "DESTROYED" };
+        static const char *const names[] = {"UNASSIGNED", "RUNNING", "PAUSED",   "FAILED",
+                                            "RESTARTING", "STOPPED", "DESTROYED"};
 
         return (unsigned)s < sizeof(names) / sizeof(*names) ? names[s] : "UNASSIGNED";
 }

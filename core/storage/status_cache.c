@@ -11,8 +11,8 @@
 
 typedef struct entry { /* key: the record's */
         char *key, *connector;
-        int task;         /* -1: the connector */
-        bool known;       /* a status was read */
+        int task;   /* -1: the connector */
+        bool known; /* a status was read */
         lc_status_t status;
         uint64_t id, sequence;
         UT_hash_handle hh;
@@ -221,8 +221,8 @@ static void on_connector(const rec_t *r, const char *name)
         }
         if (!r->value) {
                 HASH_ITER(hh, c->entries, e, next)
-                        if (!strcmp(e->connector, name))
-                                remove_entry(c, e);
+                if (!strcmp(e->connector, name))
+                        remove_entry(c, e);
                 return;
         }
         if (parse_status(r, "Failed to deserialize connector status: ", &st) < 0)
@@ -259,8 +259,10 @@ static void on_task(const rec_t *r, const char *rest)
                 if (st.state == LC_UNASSIGNED && e->known && e->status.state == LC_RUNNING &&
                     e->status.generation >= st.generation) {
                         /* late word of the owner before */
-                        lc_log(LC_DEBUG, "STATUS", "Ignoring UNASSIGNED of task %s-%ld in generation %d: it runs in "
-                               "generation %d", name, id, (int)st.generation, (int)e->status.generation);
+                        lc_log(LC_DEBUG, "STATUS",
+                               "Ignoring UNASSIGNED of task %s-%ld in generation %d: it runs in "
+                               "generation %d",
+                               name, id, (int)st.generation, (int)e->status.generation);
                         lc_status_clear(&st);
                 } else {
                         lc_status_clear(&e->status);
@@ -281,7 +283,8 @@ static void on_topic(const rec_t *r, const char *rest)
         used_t *u;
         char *topic;
 
-        if (!colon || colon == rest || strncmp(colon + 1, mark, sizeof(mark) - 1) != 0 || !colon[sizeof(mark)]) {
+        if (!colon || colon == rest || strncmp(colon + 1, mark, sizeof(mark) - 1) != 0 ||
+            !colon[sizeof(mark)]) {
                 skip(r, "Discarding record with invalid topic status key ", r->key);
                 return;
         }
@@ -309,7 +312,7 @@ static void on_topic(const rec_t *r, const char *rest)
 void lc_status_cache_apply(lc_status_cache_t *c, const char *key, size_t key_len, const char *value,
                            size_t value_len, int32_t partition, int64_t offset)
 {
-        rec_t r = { .c = c, .value = value, .value_len = value_len, .partition = partition, .offset = offset };
+        rec_t r = {.c = c, .value = value, .value_len = value_len, .partition = partition, .offset = offset};
         char *name;
 
         r.key = "null";
@@ -364,7 +367,8 @@ size_t lc_status_cache_tasks(lc_status_cache_t *c, const char *connector, lc_sta
         size_t n = 0;
 
         *out = NULL;
-        HASH_ITER(hh, c->entries, e, next) {
+        HASH_ITER(hh, c->entries, e, next)
+        {
                 if (!e->known || e->task < 0 || strcmp(e->connector, connector) != 0)
                         continue;
                 *out = lc_realloc(*out, (n + 1) * sizeof(**out));
@@ -378,11 +382,11 @@ size_t lc_status_cache_tasks(lc_status_cache_t *c, const char *connector, lc_sta
 void lc_status_cache_connectors(lc_status_cache_t *c, lc_strv_t *out)
 {
         entry_t *e, *next;
-        lc_strv_t all = { 0 };
+        lc_strv_t all = {0};
 
         HASH_ITER(hh, c->entries, e, next)
-                if (e->known)
-                        lc_strv_add(&all, e->connector);
+        if (e->known)
+                lc_strv_add(&all, e->connector);
         lc_strv_sort(&all);
         for (size_t i = 0; i < all.n; i++)
                 if (!i || strcmp(all.v[i - 1], all.v[i]) != 0)
@@ -395,8 +399,8 @@ void lc_status_cache_topics(lc_status_cache_t *c, const char *connector, lc_strv
         used_t *u, *next;
 
         HASH_ITER(hh, c->topics, u, next)
-                if (u->known && !strcmp(u->connector, connector))
-                        lc_strv_add(out, u->topic);
+        if (u->known && !strcmp(u->connector, connector))
+                lc_strv_add(out, u->topic);
         lc_strv_sort(out);
 }
 
@@ -419,7 +423,8 @@ void lc_status_cache_topic_sent(lc_status_cache_t *c, const char *connector, con
 
 static bool safe_over(const entry_t *e, const lc_status_t *st)
 {
-        return !e->known || (e->status.worker_id && st->worker_id && !strcmp(e->status.worker_id, st->worker_id)) ||
+        return !e->known ||
+               (e->status.worker_id && st->worker_id && !strcmp(e->status.worker_id, st->worker_id)) ||
                e->status.generation <= st->generation;
 }
 
@@ -462,9 +467,9 @@ void lc_status_cache_free(lc_status_cache_t *c)
         if (!c)
                 return;
         HASH_ITER(hh, c->entries, e, enext)
-                remove_entry(c, e);
+        remove_entry(c, e);
         HASH_ITER(hh, c->topics, u, unext)
-                remove_topic(c, u);
+        remove_topic(c, u);
         free(c->topic);
         free(c);
 }

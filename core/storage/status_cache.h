@@ -39,6 +39,7 @@ bool lc_status_cache_may_retry(lc_status_cache_t *c, const char *connector, cons
 void lc_status_key(lc_buf_t *key, const char *connector, int task);
 void lc_status_topic_key(lc_buf_t *key, const char *connector, const char *topic);
 void lc_status_value(lc_buf_t *value, const lc_status_t *st);
-void lc_status_topic_value(lc_buf_t *value, const char *connector, int task, const char *topic, int64_t now_ms);
+void lc_status_topic_value(lc_buf_t *value, const char *connector, int task, const char *topic,
+                           int64_t now_ms);
 
 #endif
