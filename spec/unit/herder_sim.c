@@ -683,8 +683,7 @@ char *sim_take_trace(void)
         char *text;
 
         pthread_mutex_lock(&sim_lock);
-        text = lc_strdup(sim_trace.len ? sim_trace.p : "");
-        lc_buf_clear(&sim_trace);
+        text = lc_buf_take(&sim_trace, NULL);
         pthread_mutex_unlock(&sim_lock);
         return text;
 }

@@ -32,7 +32,7 @@ local function build_sim()
   if sim then return end
   local so = os.tmpname()
   local flags = os.getenv "LC_SPEC_CFLAGS" or ""
-  local build = ([[%s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -include spec/unit/herder_sim.h -o %s
+  local build = ([[LD_PRELOAD= %s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -include spec/unit/herder_sim.h -o %s
     spec/unit/herder_sim.c $(ls core/herder/*.c | grep -v -e assignor)]])
     :format(os.getenv "CC" or "cc", flags, so):gsub("\n", " ")
   assert(os.execute(build) == 0, "the simulation does not compile")
@@ -111,6 +111,7 @@ describe("the herder", function()
   end
   after_each(function()
     if h then sim.sim_stop(h) end
+    clear()
     if wc then C.lc_worker_config_free(wc) end
     h, wc = nil, nil
   end)
@@ -233,7 +234,8 @@ describe("the herder", function()
       local a = call("PUT_CONFIG", "c", { config = source { ["batch.size"] = "7" } })
       assert.same({ 200, false, 1 }, { a.status, a.created, a.info.ntasks })
       expect { "put connector-c ...", "stop c g3", "start c STARTED g3", "put task-c-0 ...",
-        [[put commit-c {"tasks":1}]], "stop c-0 g3", "rejoin: connectors or tasks have changed", "start c-0 of 1 STARTED g4" }
+        [[put commit-c {"tasks":1}]], "stop c-0 g3", "rejoin: connectors or tasks have changed",
+        "start c-0 of 1 STARTED g4" }
     end)
 
     it("bounces only the instance when nothing is different", function()
