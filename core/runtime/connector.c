@@ -31,6 +31,7 @@ struct lc_connector {
         volatile int stopping;   /* atomic; the script reads it */
         int state;               /* atomic */
         bool missing;            /* atomic: it could not be made */
+        bool ended;              /* atomic: the stop is over */
         /* pool threads only */
         lc_props_t *config;
         const lc_plugin_t *plugin;
@@ -43,7 +44,6 @@ struct lc_connector {
         pthread_mutex_t lock;
         change_t pending;
         bool cancelled;
-        bool ended;
 };
 
 lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char *name, const lc_props_t *config)
@@ -105,12 +105,7 @@ bool lc_connector_started(const lc_connector_t *c)
 
 bool lc_connector_ended(lc_connector_t *c)
 {
-        bool yes;
-
-        pthread_mutex_lock(&c->lock);
-        yes = c->ended;
-        pthread_mutex_unlock(&c->lock);
-        return yes;
+        return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
 }
 
 static bool is_cancelled(lc_connector_t *c)
@@ -384,9 +379,7 @@ static int stop_job(void *arg, bool dropped)
         lc_script_free(c->script);
         c->script = NULL;
         sv = lc_services_ref(c->sv);
-        pthread_mutex_lock(&c->lock);
-        c->ended = true;
-        pthread_mutex_unlock(&c->lock);
+        __atomic_store_n(&c->ended, true, __ATOMIC_RELEASE);
         pthread_mutex_lock(&sv->lock);
         pthread_cond_broadcast(&sv->changed);
         pthread_mutex_unlock(&sv->lock);

@@ -5,7 +5,7 @@
  *            callbacks come on pool threads, or on the caller's when a call is pre-empted or dropped.
  * Ownership: counted: the worker's map and every job hold a reference.
  * Lock:      connector->lock guards what is pending and the cancelled flag; the status store is called
- *            under it (never blocks).
+ *            under it (never blocks). Order: connector->lock, then services->lock.
  * Source:    connector-config 4 and 5.   Tests: spec/unit/worker_spec.lua
  */
 #ifndef LC_RUNTIME_CONNECTOR_H

@@ -235,6 +235,7 @@ static void host_timeout(void *arg, int64_t ms)
 {
         lc_task_t *t = arg;
 
+        t->after_ms = ms;
         ((lc_sink_t *)t->impl)->timeout_ms = ms;
 }
 
@@ -273,13 +274,14 @@ static int open_parts(lc_sink_t *s, const lc_topic_partition_t *tps, size_t n, l
         int delay = RETRY_MIN_MS;
         bool told = false;
 
-        while (lc_script_open(t->script, tps, n, err)) {
-                int64_t end = lc_now_ms() + delay, left;
+        for (t->after_ms = -1; lc_script_open(t->script, tps, n, err); t->after_ms = -1) {
+                int64_t wait = t->after_ms >= 0 ? t->after_ms : delay, end = lc_now_ms() + wait, left;
                 char *trace;
 
                 if (err->kind != LC_RETRIABLE || end > give_up)
                         return -1;
-                lc_log(LC_WARN, "TASK", "%s open failed and is tried again in %d ms: %s", t->label, delay, err->msg);
+                lc_log(LC_WARN, "TASK", "%s open failed and is tried again in %lld ms: %s", t->label, (long long)wait,
+                       err->msg);
                 trace = lc_err_trace(err);
                 lc_task_status(t, LC_RUNNING, trace);
                 free(trace);

@@ -10,7 +10,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "config/client_config.h"
-#include "config/connector_config.h"
+#include "config/topic_regex.h"
 #include "runtime/sink.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -323,6 +323,21 @@ static int execute(lc_task_t *t, lc_err_t *err)
         return rc;
 }
 
+/* topics.regex is Java's; the consumer takes what is between "^(" and ")$" of a POSIX expression. */
+static int topic_pattern(lc_sink_t *s, const char *java, lc_err_t *err)
+{
+        lc_buf_t posix = LC_BUF_INIT;
+        int rc = 0;
+
+        if (!java || !*java)
+                return 0;
+        rc = lc_topic_regex_posix(java, &posix, err);
+        if (!rc)
+                s->regex = lc_strndup(posix.p + 2, posix.len - 4);
+        lc_buf_free(&posix);
+        return rc;
+}
+
 static int64_t max_poll_records(const lc_task_t *t)
 {
         const char *v = lc_props_get(t->config, "consumer.override.max.poll.records");
@@ -339,16 +354,17 @@ static int build(lc_task_t *t, lc_err_t *err)
         char *id = lc_asprintf("connector-consumer-%s-%d", t->connector, t->id);
         char *group = lc_asprintf("connect-%s", t->connector);
         lc_props_t *conf = lc_client_config(t->sv->config, LC_CLIENT_CONSUMER, t->config, id, err);
+        int rc;
 
         s->t = t;
         s->timeout_ms = -1;
         s->max_records = (uint32_t)max_poll_records(t);
         s->empty = lc_batch_new(0);
         lc_strv_split(&s->topics, topics ? topics : "");
-        s->regex = lc_strdup(lc_props_get(t->config, "topics.regex"));
+        rc = topic_pattern(s, lc_props_get(t->config, "topics.regex"), err);
         if (conf && !lc_props_has(conf, "group.id"))
                 lc_props_set(conf, "group.id", group);
-        if (conf)
+        if (conf && !rc)
                 s->consumer = lc_consumer_new(conf, &t->waker, &lc_sink_events, s, err);
         lc_props_free(conf);
         free(id);

@@ -201,17 +201,20 @@ static void commit_now(source_t *s, int64_t end)
         }
 }
 
-/* The last commit: wait for what is in flight, then write (worker-tasks 3.2). */
+/* The last commit: wait for what is in flight, then write (worker-tasks 3.2). With the broker away this has
+ * to end before the task is abandoned, or its last status would be lost too. */
 static void final_commit(source_t *s)
 {
         lc_task_t *t = s->t;
-        int64_t end = lc_now_ms() + t->sv->flush_timeout_ms;
+        int64_t graceful = t->sv->graceful_ms, most = t->sv->flush_timeout_ms;
+        int64_t now = lc_now_ms(), end = now + (most < graceful * 3 / 4 ? most : graceful * 3 / 4);
 
         while (lc_producer_outstanding(s->producer) && lc_now_ms() < end && !lc_task_cancelled(t))
                 lc_producer_poll(s->producer, 50);
         if (lc_task_cancelled(t))
                 return;
-        commit_now(s, lc_now_ms() + t->sv->flush_timeout_ms);
+        now = lc_now_ms();
+        commit_now(s, end > now + graceful / 8 ? end : now + graceful / 8);
 }
 
 /* ---- delivery reports -------------------------------------------------------------------------- */
@@ -473,8 +476,9 @@ static int send_failure(source_t *s, lc_err_t *err)
 static void idle(source_t *s)
 {
         lc_task_t *t = s->t;
-        int64_t end = lc_now_ms() + s->idle_ms;
+        int64_t end = lc_now_ms() + (t->after_ms >= 0 ? t->after_ms : s->idle_ms);
 
+        t->after_ms = -1;
         s->idle_ms = s->idle_ms * 2 > IDLE_MAX_MS ? IDLE_MAX_MS : s->idle_ms * 2;
         lc_task_rearm(t);
         while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed) {
@@ -580,6 +584,7 @@ static int execute(lc_task_t *t, lc_err_t *err)
         s->commits_records = lc_script_has_commit_record(t->script);
         s->next_commit = lc_now_ms() + t->sv->flush_interval_ms;
         s->idle_ms = IDLE_MIN_MS;
+        t->after_ms = -1;
         rc = loop(s, err);
         final_commit(s);
         return rc;
@@ -599,7 +604,7 @@ static int build(lc_task_t *t, lc_err_t *err)
         if (!s->producer)
                 return -1;
         s->tracker = lc_tracker_new();
-        return lc_topic_creation_new(t->sv, t->connector, t->id, t->config, &s->creation, err);
+        return lc_topic_creation_new(t->sv->config, t->connector, t->id, t->config, &s->creation, err);
 }
 
 static void close_source(lc_task_t *t)

@@ -118,12 +118,7 @@ bool lc_task_cancelled(lc_task_t *t)
 
 bool lc_task_ended(lc_task_t *t)
 {
-        bool yes;
-
-        pthread_mutex_lock(&t->lock);
-        yes = t->ended;
-        pthread_mutex_unlock(&t->lock);
-        return yes;
+        return __atomic_load_n(&t->ended, __ATOMIC_ACQUIRE);
 }
 
 /* As Java: no version before the task was built, and none in UNASSIGNED. */
@@ -164,14 +159,14 @@ int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_e
 {
         int delay = RETRY_MIN_MS;
 
-        while (step(t, err)) {
-                int64_t end = lc_now_ms() + delay, left;
+        for (t->after_ms = -1; step(t, err); t->after_ms = -1) {
+                int64_t wait = t->after_ms >= 0 ? t->after_ms : delay, end = lc_now_ms() + wait, left;
                 char *trace;
 
                 if (err->kind != LC_RETRIABLE)
                         return -1;
-                lc_log(LC_WARN, "TASK", "%s %s failed and is tried again in %d ms: %s", t->label, what, delay,
-                       err->msg);
+                lc_log(LC_WARN, "TASK", "%s %s failed and is tried again in %lld ms: %s", t->label, what,
+                       (long long)wait, err->msg);
                 trace = lc_err_trace(err);
                 lc_task_status(t, LC_UNASSIGNED, trace);
                 free(trace);
@@ -192,6 +187,11 @@ static int host_offset_get(void *arg, const char *partition, lc_buf_t *out, lc_e
         lc_task_t *t = arg;
 
         return lc_services_offset_get(t->sv, t->connector, partition, out, err);
+}
+
+static void host_timeout(void *arg, int64_t ms)
+{
+        ((lc_task_t *)arg)->after_ms = ms;
 }
 
 static int build(lc_task_t *t, lc_err_t *err)
@@ -226,8 +226,10 @@ static int build(lc_task_t *t, lc_err_t *err)
                                       .stop = &t->stop,
                                       .stopping = &t->stopping,
                                       .max_request_size = size ? atoll(size) : 1048576 };
-        if (t->ops->role == LC_SCRIPT_SOURCE_TASK)
+        if (t->ops->role == LC_SCRIPT_SOURCE_TASK) {
                 t->host.offset_get = host_offset_get;
+                t->host.timeout = host_timeout;
+        }
         if (t->ops->build(t, err))
                 return -1;
         t->script = lc_script_new(t->plugin, t->ops->role, &t->host, err);
@@ -326,9 +328,7 @@ static void *task_thread(void *arg)
         else
                 lc_task_status(t, LC_UNASSIGNED, NULL);
         free(trace);
-        pthread_mutex_lock(&t->lock);
-        t->ended = true;
-        pthread_mutex_unlock(&t->lock);
+        __atomic_store_n(&t->ended, true, __ATOMIC_RELEASE);
         pthread_mutex_lock(&sv->lock);
         pthread_cond_broadcast(&sv->changed);
         pthread_mutex_unlock(&sv->lock);

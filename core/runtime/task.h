@@ -7,6 +7,7 @@
  * Ownership: counted: the worker's map, the thread, and each offset commit that is out hold a reference.
  *            The last one frees it.
  * Lock:      task->lock guards the fields below it; the status store is called under it (never blocks).
+ *            Order: task->lock, then services->lock.
  * Tests:     spec/unit/{worker,source_task,sink_task}_spec.lua
  */
 #ifndef LC_RUNTIME_TASK_H
@@ -46,16 +47,17 @@ struct lc_task {
         lc_operator_t op;
         lc_chain_t *chain;
         lc_converter_t *key, *value, *header;
+        int64_t after_ms;             /* of the last retriable error, -1: the script did not say */
         bool built;                   /* statuses carry the version from here on */
         lc_waker_t stop;              /* the script's waits end; woken by stop and target changes */
         lc_waker_t waker;             /* the task's waits end: the same, delivery reports, commits */
         volatile int stopping;        /* atomic; the script reads it */
+        bool ended;                   /* atomic: the thread is past its last status */
         pthread_t thread;
 
         pthread_mutex_t lock;
         pthread_cond_t cancelling;    /* `cancelled` was set; monotonic clock */
         bool cancelled;               /* abandoned: no statuses, no commits */
-        bool ended;                   /* the thread is past its last status */
         lc_target_state_t target;
 };
 

@@ -158,7 +158,7 @@ done:
         return rc;
 }
 
-int lc_topic_creation_new(const lc_services_t *sv, const char *connector, int task, const lc_props_t *config,
+int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, int task, const lc_props_t *config,
                           lc_topic_creation_t **out, lc_err_t *err)
 {
         lc_props_t *all = lc_props_prefixed(config, PREFIX);
@@ -167,7 +167,7 @@ int lc_topic_creation_new(const lc_services_t *sv, const char *connector, int ta
         int rc = -1;
 
         *out = NULL;
-        if (!lc_props_count(all) || !lc_worker_config_bool(sv->config, "topic.creation.enable")) {
+        if (!lc_props_count(all) || !lc_worker_config_bool(wc, "topic.creation.enable")) {
                 rc = 0;
                 goto done;
         }
@@ -175,7 +175,7 @@ int lc_topic_creation_new(const lc_services_t *sv, const char *connector, int ta
         if (parse(tc, all, err))
                 goto done;
         id = lc_asprintf("connector-adminclient-%s-%d", connector, task);
-        tc->admin_conf = lc_client_config(sv->config, LC_CLIENT_ADMIN, config, id, err);
+        tc->admin_conf = lc_client_config(wc, LC_CLIENT_ADMIN, config, id, err);
         if (!tc->admin_conf)
                 goto done;
         *out = tc;

@@ -7,12 +7,12 @@
  */
 #ifndef LC_RUNTIME_TOPIC_CREATION_H
 #define LC_RUNTIME_TOPIC_CREATION_H
-#include "runtime/services.h"
+#include "config/worker_config.h"
 
 typedef struct lc_topic_creation lc_topic_creation_t;
 
 /* *out NULL: topics are left to the broker (no groups, or topic.creation.enable=false). */
-int lc_topic_creation_new(const lc_services_t *sv, const char *connector, int task, const lc_props_t *config,
+int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, int task, const lc_props_t *config,
                           lc_topic_creation_t **out, lc_err_t *err);
 void lc_topic_creation_free(lc_topic_creation_t *tc); /* NULL is fine */
 /* The topic exists when this returns 0. LC_RETRIABLE: the cluster did not answer. */

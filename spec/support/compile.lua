@@ -14,7 +14,7 @@ function _M.library(source, cdef)
   f:close()
   local cc = os.getenv "CC" or "cc"
   local flags = os.getenv "LC_SPEC_CFLAGS" or ""
-  assert(os.execute(("%s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -o %s.so %s.c")
+  assert(os.execute(("env -u LD_PRELOAD %s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -o %s.so %s.c")
     :format(cc, flags, name, name)) == 0, "the C part of the spec does not compile")
   ffi.cdef(cdef)
   local lib = ffi.load(name .. ".so")
