@@ -1,8 +1,8 @@
 /*
- * kafka_stores.h - the three stores of distributed mode over one pair of librdkafka handles (topic_log.h).
+ * kafka_stores.h - the three stores of distributed mode over one pair of librdkafka handles (topic_hub.h).
  *
- * Order: new, start of each store, use, stop of each store, free. lc_kafka_stores_wait() reports what is
- * being waited for while brokers are away.
+ * Order: new, start of each store, use, stop of each store, free. While brokers are away the log says every
+ * 10 s what is being waited for.
  */
 #ifndef LC_STORAGE_KAFKA_STORES_H
 #define LC_STORAGE_KAFKA_STORES_H
