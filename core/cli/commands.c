@@ -39,7 +39,7 @@ static bool wants_help(int argc, char **argv)
 
 static int run_distributed(const command_t *self, int argc, char **argv)
 {
-        lc_run_args_t args = { .mode = LC_DISTRIBUTED };
+        lc_run_args_t args = {.mode = LC_DISTRIBUTED};
 
         if (argc < 1 || wants_help(argc, argv))
                 return usage(self);
@@ -51,7 +51,7 @@ static int run_standalone(const command_t *self, int argc, char **argv)
 {
         static const char option[] = "--embedded-broker";
         size_t n = sizeof(option) - 1;
-        lc_run_args_t args = { .mode = LC_STANDALONE };
+        lc_run_args_t args = {.mode = LC_STANDALONE};
         int code;
 
         if (wants_help(argc, argv))
@@ -146,7 +146,7 @@ static int path_of_file(const char *file, lc_strv_t *path, lc_err_t *err)
 
 static int run_plugins(const command_t *self, int argc, char **argv)
 {
-        lc_strv_t path = { NULL, 0 };
+        lc_strv_t path = {NULL, 0};
         lc_plugins_t *set = NULL;
         char *home = NULL;
         bool json = false;
@@ -210,22 +210,22 @@ static int run_help(const command_t *self, int argc, char **argv)
         puts("Usage: luaconnect COMMAND [ARGUMENTS]\n");
         for (const command_t *c = commands; c->name; c++)
                 printf("  %s %s\n      %s\n", c->name, c->arguments, c->help);
-        puts("\nEnvironment: LUACONNECT_HOME (folder with lua/ and connectors/), LUACONNECT_LOG_LEVEL (off, error,");
+        puts("\nEnvironment: LUACONNECT_HOME (folder with lua/ and connectors/), LUACONNECT_LOG_LEVEL (off, "
+             "error,");
         puts("warn, info, debug, trace; else log.level in worker.properties).");
         return LC_EXIT_OK;
 }
 
 static const command_t commands[] = {
-        { "distributed", "worker.properties",
-          "run a worker of a Connect cluster", run_distributed },
-        { "standalone", "[--embedded-broker[=TOPIC,...]] worker.properties [connector1.properties connector2.json ...]",
-          "run a worker by itself; --embedded-broker needs no Kafka and keeps nothing", run_standalone },
-        { "plugins", "[--json] [--plugin-path=DIR,...] [worker.properties]",
-          "list connectors, transforms, predicates and converters, and where they were found", run_plugins },
-        { "version", "", "print the versions", run_version },
-        { "help", "", "print this", run_help },
-        { NULL, NULL, NULL, NULL }
-};
+        {"distributed", "worker.properties", "run a worker of a Connect cluster", run_distributed},
+        {"standalone",
+         "[--embedded-broker[=TOPIC,...]] worker.properties [connector1.properties connector2.json ...]",
+         "run a worker by itself; --embedded-broker needs no Kafka and keeps nothing", run_standalone},
+        {"plugins", "[--json] [--plugin-path=DIR,...] [worker.properties]",
+         "list connectors, transforms, predicates and converters, and where they were found", run_plugins},
+        {"version", "", "print the versions", run_version},
+        {"help", "", "print this", run_help},
+        {NULL, NULL, NULL, NULL}};
 
 int lc_main(int argc, char **argv)
 {

@@ -36,8 +36,9 @@ static int read_file(const char *path, lc_buf_t *out, lc_err_t *err)
         while (!rc) {
                 ssize_t n;
                 if (out->len > MAX_FILE) {
-                        rc = lc_err_set(err, LC_FATAL, 0, "Connector configuration '%s' is larger than %d bytes",
-                                        path, (int)MAX_FILE);
+                        rc = lc_err_set(err, LC_FATAL, 0,
+                                        "Connector configuration '%s' is larger than %d bytes", path,
+                                        (int)MAX_FILE);
                         break;
                 }
                 if (lc_buf_reserve(out, 64 << 10)) {
@@ -60,8 +61,10 @@ static int read_file(const char *path, lc_buf_t *out, lc_err_t *err)
 
 static int nameless(const char *path, lc_err_t *err)
 {
-        return lc_err_set(err, LC_FATAL, 0, "Connector configuration at '%s' is missing the mandatory 'name' "
-                          "configuration", path);
+        return lc_err_set(err, LC_FATAL, 0,
+                          "Connector configuration at '%s' is missing the mandatory 'name' "
+                          "configuration",
+                          path);
 }
 
 /* A create request: its name and that of its config must agree. */
@@ -70,8 +73,10 @@ static int from_request(const char *path, lc_create_body_t *body, lc_connector_f
         const char *own = lc_props_get(body->config, "name");
 
         if (own && strcmp(own, body->name))
-                return lc_err_set(err, LC_FATAL, 0, "Connector name configuration in 'config' doesn't match the one "
-                                  "specified in 'name' at '%s'", path);
+                return lc_err_set(err, LC_FATAL, 0,
+                                  "Connector name configuration in 'config' doesn't match the one "
+                                  "specified in 'name' at '%s'",
+                                  path);
         if (!own) {
                 lc_props_del(body->config, "name");
                 lc_props_set(body->config, "name", body->name);

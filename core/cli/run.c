@@ -27,13 +27,14 @@ typedef struct run {
         lc_rest_t *rest;
         lc_buf_t url, worker_id;
         lc_herder_t *herder;
-        lc_request_t *creating;  /* the connector file being created; the herder has it until created */
-        lc_err_t fatal;          /* written before is_fatal is set */
+        lc_request_t *creating; /* the connector file being created; the herder has it until created */
+        lc_err_t fatal;         /* written before is_fatal is set */
 } run_t;
 
-/* Set by other threads: the signals' (stop), the herder's. They outlive the run: a late signal must find them. */
+/* Set by other threads: the signals' (stop), the herder's. They outlive the run: a late signal must find
+ * them. */
 static volatile int stop;
-static lc_waker_t waker = { -1 };
+static lc_waker_t waker = {-1};
 static int is_fatal, created;
 
 static bool flag(const int *f)
@@ -45,7 +46,7 @@ static bool flag(const int *f)
 static void log_error(const lc_err_t *err)
 {
         const char *cls = err->cls ? err->cls : LC_CLS_CONNECT;
-        const char *parts[2] = { err->msg, err->detail };
+        const char *parts[2] = {err->msg, err->detail};
         bool first = true;
 
         for (int i = 0; i < 2; i++)
@@ -111,7 +112,7 @@ static int load_settings(run_t *r, lc_err_t *err)
 
 static int scan_plugins(run_t *r, lc_err_t *err)
 {
-        lc_strv_t path = { NULL, 0 };
+        lc_strv_t path = {NULL, 0};
 
         r->home = lc_home_find(err);
         if (!r->home)
@@ -129,8 +130,9 @@ static int check_converters(const run_t *r, lc_err_t *err)
         static const struct {
                 const char *key;
                 lc_plugin_type_t type;
-        } keys[] = { { "key.converter", LC_PLUGIN_CONVERTER }, { "value.converter", LC_PLUGIN_CONVERTER },
-                     { "header.converter", LC_PLUGIN_HEADER_CONVERTER } };
+        } keys[] = {{"key.converter", LC_PLUGIN_CONVERTER},
+                    {"value.converter", LC_PLUGIN_CONVERTER},
+                    {"header.converter", LC_PLUGIN_HEADER_CONVERTER}};
 
         for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
                 const char *name = lc_worker_config_str(r->config, keys[i].key);
@@ -138,8 +140,10 @@ static int check_converters(const run_t *r, lc_err_t *err)
                 lc_err_clear(&why);
                 if (!name || lc_plugins_find(r->plugins, 1u << keys[i].type, name, &why))
                         continue;
-                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "Invalid value %s for configuration %s: "
-                                      "Class %s could not be found.", name, keys[i].key, name);
+                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
+                                      "Invalid value %s for configuration %s: "
+                                      "Class %s could not be found.",
+                                      name, keys[i].key, name);
         }
         return 0;
 }
@@ -148,7 +152,8 @@ static void on_ready(void *arg)
 {
         run_t *r = arg;
 
-        lc_log(LC_INFO, "MAIN", "Worker is ready, %lld ms after its start", (long long)(lc_now_ms() - r->started_ms));
+        lc_log(LC_INFO, "MAIN", "Worker is ready, %lld ms after its start",
+               (long long)(lc_now_ms() - r->started_ms));
 }
 
 static void on_fatal(void *arg, const lc_err_t *err)
@@ -179,10 +184,14 @@ static void wait_for(bool creation)
 static const char *class_of_status(int status)
 {
         switch (status) {
-        case 400: return "org.apache.kafka.connect.runtime.rest.errors.BadRequestException";
-        case 404: return "org.apache.kafka.connect.errors.NotFoundException";
-        case 409: return "org.apache.kafka.connect.errors.AlreadyExistsException";
-        default: return LC_CLS_CONNECT;
+        case 400:
+                return "org.apache.kafka.connect.runtime.rest.errors.BadRequestException";
+        case 404:
+                return "org.apache.kafka.connect.errors.NotFoundException";
+        case 409:
+                return "org.apache.kafka.connect.errors.AlreadyExistsException";
+        default:
+                return LC_CLS_CONNECT;
         }
 }
 
@@ -226,8 +235,11 @@ static int create_connector(run_t *r, const char *file, lc_err_t *err)
 
 static int start_herder(run_t *r, lc_err_t *err)
 {
-        lc_herder_deps_t deps = { .config = r->config, .plugins = r->plugins, .on_ready = on_ready,
-                                  .on_fatal = on_fatal, .arg = r };
+        lc_herder_deps_t deps = {.config = r->config,
+                                 .plugins = r->plugins,
+                                 .on_ready = on_ready,
+                                 .on_fatal = on_fatal,
+                                 .arg = r};
 
         if (lc_worker_config_advertised(r->config, lc_rest_port(r->rest), &r->url, &r->worker_id, err))
                 return -1;
@@ -286,13 +298,14 @@ static int start(run_t *r)
 
 int lc_run_worker(const lc_run_args_t *args)
 {
-        run_t r = { .args = args, .started_ms = lc_now_ms() };
+        run_t r = {.args = args, .started_ms = lc_now_ms()};
         lc_err_t err;
         int code;
 
         lc_err_clear(&err);
         if (waker.fd < 0 && lc_waker_init(&waker)) {
-                lc_err_set(&err, LC_FATAL, errno, "Unable to create an event descriptor: %s", strerror(errno));
+                lc_err_set(&err, LC_FATAL, errno, "Unable to create an event descriptor: %s",
+                           strerror(errno));
                 return start_failed(&err);
         }
         if (lc_signals_start(&stop, &waker, &err))

@@ -15,10 +15,10 @@
 typedef struct lc_run_args {
         lc_worker_mode_t mode;
         const char *properties;
-        char **files;            /* connector files, standalone only */
+        char **files; /* connector files, standalone only */
         int nfiles;
         bool embedded_broker;
-        lc_strv_t topics;        /* of the embedded broker */
+        lc_strv_t topics; /* of the embedded broker */
 } lc_run_args_t;
 
 enum { LC_EXIT_OK = 0, LC_EXIT_USAGE = 1, LC_EXIT_HERDER = 1, LC_EXIT_START = 2, LC_EXIT_CONNECT = 3 };

@@ -16,8 +16,8 @@
 int lc_body_config(const char *body, size_t len, lc_props_t **config, lc_err_t *err);
 
 typedef struct lc_create_body {
-        char *name;                /* trimmed, "" when absent */
-        lc_props_t *config;        /* NULL: absent or null */
+        char *name;                      /* trimmed, "" when absent */
+        lc_props_t *config;              /* NULL: absent or null */
         lc_target_state_t initial_state; /* LC_TARGET_NONE: not given */
 } lc_create_body_t;
 /* The body of POST /connectors. `lenient` ignores unknown properties and text behind the document, as

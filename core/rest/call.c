@@ -22,8 +22,9 @@ void lc_rest_success(lc_rest_call_t *call, int status)
 
 void lc_rest_health(lc_rest_call_t *call, int status, const char *stage)
 {
-        const char *word = "unhealthy", *message = "Worker was unable to handle this request and may be unable to "
-                                                   "handle other requests.";
+        const char *word = "unhealthy",
+                   *message = "Worker was unable to handle this request and may be unable to "
+                              "handle other requests.";
         lc_buf_t *b = &call->out.body;
         char *text;
 

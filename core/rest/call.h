@@ -19,14 +19,14 @@
 #include "rest/routes.h"
 
 #define LC_REST_VERSION "4.3.1"
-#define LC_REST_COMMIT "26b251a451ce941d"
+#define LC_REST_COMMIT  "26b251a451ce941d"
 enum { LC_REST_TIMEOUT_MS = 90000, LC_REST_HEALTH_TIMEOUT_MS = 10000 };
 
 typedef struct lc_rest_context { /* all borrowed */
         bool serving;            /* false: every path is the 404 page of a server without resources */
         bool starting;           /* true: /health says so, whatever the herder says */
         bool distributed;
-        bool signatures;         /* internal requests need one (connect.protocol sessioned) */
+        bool signatures; /* internal requests need one (connect.protocol sessioned) */
         bool topic_tracking, topic_reset, admin;
         const char *cluster_id;
         const lc_plugins_t *plugins;
@@ -37,9 +37,9 @@ typedef struct lc_rest_context { /* all borrowed */
 typedef struct lc_rest_call {
         lc_rest_request_t in;
         lc_match_t match;
-        char order[3];       /* ?expand= as asked: of 's' and 'i' */
+        char order[3]; /* ?expand= as asked: of 's' and 'i' */
         bool expand;
-        char *type;          /* Content-Type of a success */
+        char *type; /* Content-Type of a success */
         lc_request_t *req;
         lc_rest_answer_t out;
 } lc_rest_call_t;

@@ -29,7 +29,7 @@ static int bad_rule(lc_err_t *err, const char *text)
 /* "set X-Frame-Options: DENY" */
 static int add_rule(lc_filters_t *f, const char *rule, lc_err_t *err)
 {
-        static const char *const actions[] = { "set", "add", "setDate", "addDate" };
+        static const char *const actions[] = {"set", "add", "setDate", "addDate"};
         size_t n = strcspn(rule, " \t"), name_len;
         const char *name = rule + n + strspn(rule + n, " \t"), *colon = strchr(name, ':'), *value;
         int action = -1;
@@ -37,7 +37,8 @@ static int add_rule(lc_filters_t *f, const char *rule, lc_err_t *err)
 
         if (!rule[n] || !colon) {
                 text = lc_asprintf("Invalid format of header config '%s'. Expected: '[action] [header name]:"
-                                   "[header value]'", rule);
+                                   "[header value]'",
+                                   rule);
                 bad_rule(err, text);
                 free(text);
                 return -1;
@@ -46,8 +47,10 @@ static int add_rule(lc_filters_t *f, const char *rule, lc_err_t *err)
                 if (strlen(actions[i]) == n && !strncasecmp(actions[i], rule, n))
                         action = i;
         if (action < 0) {
-                text = lc_asprintf("Invalid header config action: '%.*s'. Valid action(s): set, add, setDate, "
-                                   "addDate", (int)n, rule);
+                text = lc_asprintf(
+                        "Invalid header config action: '%.*s'. Valid action(s): set, add, setDate, "
+                        "addDate",
+                        (int)n, rule);
                 bad_rule(err, text);
                 free(text);
                 return -1;
@@ -71,7 +74,7 @@ static int add_rule(lc_filters_t *f, const char *rule, lc_err_t *err)
 lc_filters_t *lc_filters_new(const char *origins, const char *methods, const char *headers, lc_err_t *err)
 {
         lc_filters_t *f = lc_calloc(1, sizeof(*f));
-        lc_strv_t list = { NULL, 0 };
+        lc_strv_t list = {NULL, 0};
 
         f->methods = lc_strdup(methods && *methods ? methods : "GET,POST,HEAD");
         if (origins)

@@ -44,7 +44,8 @@ static lc_request_t *make_request(lc_rest_call_t *call, lc_request_op_t op, cons
         req->task = call->match.number;
         req->initial_state = LC_TARGET_NONE;
         req->forward = flag(call, "forward");
-        req->deadline_ms = lc_now_ms() + (op == LC_REQ_HEALTH ? LC_REST_HEALTH_TIMEOUT_MS : LC_REST_TIMEOUT_MS);
+        req->deadline_ms =
+                lc_now_ms() + (op == LC_REQ_HEALTH ? LC_REST_HEALTH_TIMEOUT_MS : LC_REST_TIMEOUT_MS);
         call->req = req;
         return req;
 }
@@ -78,7 +79,7 @@ static int begin_health(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 
 static int begin_list(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
-        lc_strv_t values = { NULL, 0 };
+        lc_strv_t values = {NULL, 0};
         lc_request_t *req = make_request(call, LC_REQ_LIST, NULL);
 
         (void)ctx;
@@ -209,7 +210,8 @@ static int begin_topics_reset(const lc_rest_context_t *ctx, lc_rest_call_t *call
 static int begin_change_offsets(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         (void)ctx;
-        return lc_rest_error(call, 501, "This version of luaconnect does not support changing the offsets of a connector");
+        return lc_rest_error(
+                call, 501, "This version of luaconnect does not support changing the offsets of a connector");
 }
 
 /* Requests between workers: signed, except in clusters that know no signatures. */
@@ -219,7 +221,8 @@ static int internal_request(const lc_rest_context_t *ctx, lc_rest_call_t *call, 
                 return lc_rest_error(call, 500, standalone);
         if (ctx->signatures && (!call->in.signature || !call->in.signature_algorithm))
                 return lc_rest_error(call, 400, "Internal request missing required signature");
-        return lc_rest_error(call, 501, "This version of luaconnect does not take internal requests of other workers");
+        return lc_rest_error(call, 501,
+                             "This version of luaconnect does not take internal requests of other workers");
 }
 
 static int begin_post_tasks(const lc_rest_context_t *ctx, lc_rest_call_t *call)
@@ -229,14 +232,16 @@ static int begin_post_tasks(const lc_rest_context_t *ctx, lc_rest_call_t *call)
         lc_err_clear(&err);
         if (lc_body_task_configs(call->in.body, call->in.body_len, &err))
                 return body_error(call, &err);
-        return internal_request(ctx, call, "Kafka Connect in standalone mode does not support externally setting "
-                                           "task configurations.");
+        return internal_request(ctx, call,
+                                "Kafka Connect in standalone mode does not support externally setting "
+                                "task configurations.");
 }
 
 static int begin_fence(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
-        return internal_request(ctx, call, "Kafka Connect in standalone mode does not support exactly-once source "
-                                           "connectors.");
+        return internal_request(ctx, call,
+                                "Kafka Connect in standalone mode does not support exactly-once source "
+                                "connectors.");
 }
 
 /* --- plugins --- */
@@ -274,8 +279,8 @@ static int begin_plugin_config(const lc_rest_context_t *ctx, lc_rest_call_t *cal
                         lc_rest_error(call, 400, text);
                 } else {
                         text = lc_asprintf("Plugin %s not found that matches the version range %s, available "
-                                           "versions: [%s]", p->class_name, printed.p ? printed.p : range.p,
-                                           version);
+                                           "versions: [%s]",
+                                           p->class_name, printed.p ? printed.p : range.p, version);
                         lc_rest_error(call, 400, text);
                 }
         }
@@ -357,7 +362,8 @@ static int begin_put_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
         level = body ? lc_props_get(body, "level") : NULL;
         lc_http_query(call->in.uri, "scope", &scope);
         if (!body) {
-                lc_rest_error(call, 500, "Cannot invoke \"java.util.Map.get(Object)\" because \"levelMap\" is null");
+                lc_rest_error(call, 500,
+                              "Cannot invoke \"java.util.Map.get(Object)\" because \"levelMap\" is null");
         } else if (!level) {
                 lc_rest_error(call, 400, "Desired 'level' parameter was not specified in request.");
         } else if (!*level) {
@@ -368,13 +374,17 @@ static int begin_put_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
                 free(text);
         } else if (!strcasecmp(scope.p, "cluster")) {
                 if (ctx->distributed)
-                        lc_log(LC_WARN, "REST", "Level of %s set to %s on this worker only: this version does not "
-                               "pass scope=cluster on to other workers", connector(call), level);
+                        lc_log(LC_WARN, "REST",
+                               "Level of %s set to %s on this worker only: this version does not "
+                               "pass scope=cluster on to other workers",
+                               connector(call), level);
                 lc_rest_success(call, 204);
         } else {
                 if (scope.len && strcasecmp(scope.p, "worker"))
-                        lc_log(LC_WARN, "REST", "Received invalid scope '%s' in request to adjust log level; will "
-                               "fall back to scope 'worker'", scope.p);
+                        lc_log(LC_WARN, "REST",
+                               "Received invalid scope '%s' in request to adjust log level; will "
+                               "fall back to scope 'worker'",
+                               scope.p);
                 lc_rest_success(call, 200);
                 lc_buf_add(&call->out.body, changed.p, changed.len);
         }
@@ -489,6 +499,7 @@ static void render_health(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 
 /* --- the table --- */
 
+/* clang-format off */
 #define C "/connectors/{connector}"
 #define P "/connector-plugins"
 enum { B = LC_ROUTE_BODY, ANY = LC_ROUTE_ANY_TYPE, ADM = LC_ROUTE_ADMIN };
@@ -525,6 +536,7 @@ static const lc_route_t routes[] = {
         { "GET", "/admin/loggers/{logger}", ADM, begin_logger, NONE, 200, NULL },
         { "PUT", "/admin/loggers/{logger}", ADM | B, begin_put_logger, NONE, 200, NULL }
 };
+/* clang-format on */
 
 const lc_route_t *lc_routes(size_t *n)
 {

@@ -46,11 +46,21 @@ static void add_html(lc_buf_t *out, const char *s)
 {
         for (; *s; s++)
                 switch (*s) {
-                case '&': lc_buf_adds(out, "&amp;"); break;
-                case '<': lc_buf_adds(out, "&lt;"); break;
-                case '>': lc_buf_adds(out, "&gt;"); break;
-                case '"': lc_buf_adds(out, "&quot;"); break;
-                case '\'': lc_buf_adds(out, "&apos;"); break;
+                case '&':
+                        lc_buf_adds(out, "&amp;");
+                        break;
+                case '<':
+                        lc_buf_adds(out, "&lt;");
+                        break;
+                case '>':
+                        lc_buf_adds(out, "&gt;");
+                        break;
+                case '"':
+                        lc_buf_adds(out, "&quot;");
+                        break;
+                case '\'':
+                        lc_buf_adds(out, "&apos;");
+                        break;
                 default:
                         /* the page is ISO-8859-1: what is not ASCII would only be mangled */
                         lc_buf_addc(out, (unsigned char)*s < 0x80 ? *s : '?');
@@ -87,20 +97,34 @@ void lc_rest_answer_page(lc_rest_answer_t *a, const char *method, int status, co
 const char *lc_http_reason(int status)
 {
         switch (status) {
-        case 400: return "Bad Request";
-        case 403: return "Forbidden";
-        case 404: return "Not Found";
-        case 405: return "Method Not Allowed";
-        case 406: return "Not Acceptable";
-        case 409: return "Conflict";
-        case 413: return "Payload Too Large";
-        case 414: return "URI Too Long";
-        case 415: return "Unsupported Media Type";
-        case 500: return "Server Error";
-        case 501: return "Not Implemented";
-        case 503: return "Service Unavailable";
-        case 505: return "HTTP Version Not Supported";
-        default: return "";
+        case 400:
+                return "Bad Request";
+        case 403:
+                return "Forbidden";
+        case 404:
+                return "Not Found";
+        case 405:
+                return "Method Not Allowed";
+        case 406:
+                return "Not Acceptable";
+        case 409:
+                return "Conflict";
+        case 413:
+                return "Payload Too Large";
+        case 414:
+                return "URI Too Long";
+        case 415:
+                return "Unsupported Media Type";
+        case 500:
+                return "Server Error";
+        case 501:
+                return "Not Implemented";
+        case 503:
+                return "Service Unavailable";
+        case 505:
+                return "HTTP Version Not Supported";
+        default:
+                return "";
         }
 }
 
@@ -111,7 +135,7 @@ void lc_http_path(const char *uri, lc_buf_t *path)
 
         if (*uri != '/') {
                 const char *authority = strstr(uri, "://");
-                if (authority && authority < uri + strcspn(uri, "/?#")  + 1) {
+                if (authority && authority < uri + strcspn(uri, "/?#") + 1) {
                         from = authority + 3;
                         from += strcspn(from, "/?#");
                 }
@@ -124,8 +148,10 @@ void lc_http_path(const char *uri, lc_buf_t *path)
 
 static int hex(int c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-             : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
 }
 
 static int escape_at(const char *s)
@@ -313,7 +339,7 @@ static bool take_parameter(void *arg, const char *name, const char *value)
 
 int lc_http_query(const char *uri, const char *name, lc_buf_t *out)
 {
-        wanted_t w = { name, out, NULL, 0 };
+        wanted_t w = {name, out, NULL, 0};
 
         lc_buf_clear(out);
         lc_buf_adds(out, "");
@@ -323,7 +349,7 @@ int lc_http_query(const char *uri, const char *name, lc_buf_t *out)
 
 size_t lc_http_query_all(const char *uri, const char *name, lc_strv_t *out)
 {
-        wanted_t w = { name, NULL, out, 0 };
+        wanted_t w = {name, NULL, out, 0};
 
         each_parameter(uri, take_parameter, &w);
         return (size_t)w.found;
@@ -406,8 +432,7 @@ lc_media_t lc_http_media(const char *content_type)
                 return LC_MEDIA_NONE;
         if (!parse_media(content_type, strlen(content_type), &m))
                 return LC_MEDIA_BAD;
-        return !strcmp(m.type, "application") && !strcmp(m.subtype, "json") ? LC_MEDIA_JSON
-                                                                            : LC_MEDIA_OTHER;
+        return !strcmp(m.type, "application") && !strcmp(m.subtype, "json") ? LC_MEDIA_JSON : LC_MEDIA_OTHER;
 }
 
 /* The best element of Accept that covers type/subtype: more exact ones win over wildcards. */

@@ -13,7 +13,7 @@
 
 typedef struct lc_rest_request {
         const char *method;
-        const char *uri;  /* as on the request line: path and query, nothing decoded */
+        const char *uri; /* as on the request line: path and query, nothing decoded */
         const char *host, *accept, *content_type, *origin, *preflight; /* headers; NULL: absent */
         const char *signature, *signature_algorithm; /* X-Connect-Authorization and its algorithm */
         const char *body;
@@ -22,10 +22,10 @@ typedef struct lc_rest_request {
 
 typedef struct lc_rest_answer {
         int status;
-        char *content_type;  /* NULL: none is sent */
+        char *content_type; /* NULL: none is sent */
         lc_buf_t body;
-        lc_strv_t headers;   /* "Name: value" */
-        bool close;          /* the connection ends after it */
+        lc_strv_t headers; /* "Name: value" */
+        bool close;        /* the connection ends after it */
 } lc_rest_answer_t;
 void lc_rest_answer_free(lc_rest_answer_t *a);
 void lc_rest_answer_header(lc_rest_answer_t *a, const char *name, const char *value);

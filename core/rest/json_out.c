@@ -214,8 +214,8 @@ void lc_out_plugins(lc_buf_t *out, const lc_plugins_t *plugins, bool connectors_
         lc_buf_addc(out, ']');
 }
 
-static const char *const importances[] = { "HIGH", "MEDIUM", "LOW" };
-static const char *const widths[] = { "NONE", "SHORT", "MEDIUM", "LONG" };
+static const char *const importances[] = {"HIGH", "MEDIUM", "LOW"};
+static const char *const widths[] = {"NONE", "SHORT", "MEDIUM", "LONG"};
 
 /* The overrides are those of lc_config_value_t: NULL and INT_MIN mean the row's. */
 static void definition(lc_buf_t *out, const lc_config_row_t *row, const char *name, const char *group,

@@ -16,23 +16,19 @@ typedef struct logger {
 } logger_t;
 struct lc_loggers {
         pthread_mutex_t lock;
-        logger_t *v;           /* sorted by name */
+        logger_t *v; /* sorted by name */
         size_t n;
 };
 
 /* log4j's levels and the nearest of base/log. */
 static const struct {
         const char *name, *ours;
-} levels[] = {
-        { "OFF", "OFF" }, { "FATAL", "ERROR" }, { "ERROR", "ERROR" }, { "WARN", "WARN" },
-        { "INFO", "INFO" }, { "DEBUG", "DEBUG" }, { "TRACE", "TRACE" }, { "ALL", "TRACE" }
-};
+} levels[] = {{"OFF", "OFF"},   {"FATAL", "ERROR"}, {"ERROR", "ERROR"}, {"WARN", "WARN"},
+              {"INFO", "INFO"}, {"DEBUG", "DEBUG"}, {"TRACE", "TRACE"}, {"ALL", "TRACE"}};
 
 /* Names that are there from the start: what a user would otherwise have to guess. */
-static const char *const areas[] = {
-        "CONFIG", "CONSUMER", "GROUP", "HERDER", "KAFKA", "MAIN", "OFFSET", "PLUGIN", "PRODUCER", "REST",
-        "STORE", "TASK", "WORKER"
-};
+static const char *const areas[] = {"CONFIG", "CONSUMER", "GROUP", "HERDER", "KAFKA", "MAIN",  "OFFSET",
+                                    "PLUGIN", "PRODUCER", "REST",  "STORE",  "TASK",  "WORKER"};
 
 static int level_index(const char *text)
 {
@@ -69,7 +65,7 @@ static logger_t *add(lc_loggers_t *l, const char *name, const char *level)
         l->v = lc_realloc(l->v, (l->n + 1) * sizeof(*l->v));
         memmove(l->v + at + 1, l->v + at, (l->n - at) * sizeof(*l->v));
         l->n++;
-        l->v[at] = (logger_t){ lc_strdup(name), level, 0 };
+        l->v[at] = (logger_t){lc_strdup(name), level, 0};
         return &l->v[at];
 }
 

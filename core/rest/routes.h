@@ -18,9 +18,9 @@ typedef int lc_route_begin_t(const struct lc_rest_context *ctx, struct lc_rest_c
 typedef void lc_route_render_t(const struct lc_rest_context *ctx, struct lc_rest_call *call);
 
 enum {
-        LC_ROUTE_BODY = 1,      /* reads a JSON body */
-        LC_ROUTE_ANY_TYPE = 2,  /* does not look at Content-Type */
-        LC_ROUTE_ADMIN = 4      /* gone when admin.listeners is empty */
+        LC_ROUTE_BODY = 1,     /* reads a JSON body */
+        LC_ROUTE_ANY_TYPE = 2, /* does not look at Content-Type */
+        LC_ROUTE_ADMIN = 4     /* gone when admin.listeners is empty */
 };
 typedef struct lc_route {
         const char *method, *path; /* {name} matches one segment, {#name} a decimal int */
@@ -34,13 +34,13 @@ const lc_route_t *lc_routes(size_t *n); /* handlers.c */
 
 enum { LC_ROUTE_MAX_PARAMS = 2 };
 typedef struct lc_match {
-        const lc_route_t *route;             /* NULL unless status is 0 */
-        char *params[LC_ROUTE_MAX_PARAMS];   /* decoded, matrix parameters cut off */
-        int number;                          /* of {#name} */
-        int status;                          /* 0 matched; 404, 405 */
-        bool typed;                          /* the 404 carries a Content-Type (a bad {#name}) */
-        bool options;                        /* OPTIONS of a known path: answer with `allow` */
-        lc_buf_t allow;                      /* "HEAD, GET, OPTIONS" when the path is known */
+        const lc_route_t *route;           /* NULL unless status is 0 */
+        char *params[LC_ROUTE_MAX_PARAMS]; /* decoded, matrix parameters cut off */
+        int number;                        /* of {#name} */
+        int status;                        /* 0 matched; 404, 405 */
+        bool typed;                        /* the 404 carries a Content-Type (a bad {#name}) */
+        bool options;                      /* OPTIONS of a known path: answer with `allow` */
+        lc_buf_t allow;                    /* "HEAD, GET, OPTIONS" when the path is known */
 } lc_match_t;
 /* path: as lc_http_path() gives it, not refused. */
 void lc_route_match(const char *method, const char *path, bool admin, lc_match_t *m);

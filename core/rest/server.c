@@ -36,12 +36,12 @@
 #include <unistd.h>
 
 enum {
-        MAX_BODY = 32 << 20,         /* of one request */
-        MAX_BODIES = 128 << 20,      /* of all requests that are in memory at a time */
-        MAX_DISCARD = 1 << 30,       /* what is read of a body that is too large */
-        IDLE_SECONDS = 90,           /* Jetty's idle timeout */
+        MAX_BODY = 32 << 20,    /* of one request */
+        MAX_BODIES = 128 << 20, /* of all requests that are in memory at a time */
+        MAX_DISCARD = 1 << 30,  /* what is read of a body that is too large */
+        IDLE_SECONDS = 90,      /* Jetty's idle timeout */
         MAX_CONNECTIONS = 4000,
-        STOP_MS = 3000               /* for answers that are on their way when the server stops */
+        STOP_MS = 3000 /* for answers that are on their way when the server stops */
 };
 
 typedef enum { READING, PENDING, ANSWERED, LATE, STOPPED, SENT } state_t;
@@ -51,31 +51,31 @@ struct exchange {
         lc_rest_t *rest;
         struct MHD_Connection *mhd;
         char *uri, *method;
-        bool started;              /* headers were seen */
+        bool started; /* headers were seen */
         state_t state;
-        int refs;                  /* under rest->lock */
+        int refs; /* under rest->lock */
         lc_rest_call_t call;
         lc_buf_t body;
         size_t discarded;
         bool too_large, crowded;
-        int refused;               /* status of a malformed request, 0 none */
+        int refused; /* status of a malformed request, 0 none */
         const char *refusal;
         int64_t deadline_ms, start_ms;
-        int status;                /* for the request log */
+        int status; /* for the request log */
         size_t length;
-        exchange_t *prev, *next;   /* pending */
+        exchange_t *prev, *next; /* pending */
 };
 
 struct lc_rest {
         pthread_mutex_t lock;
-        pthread_cond_t changed;    /* timer: deadlines or stop; lc_rest_stop: busy fell */
+        pthread_cond_t changed; /* timer: deadlines or stop; lc_rest_stop: busy fell */
         int refs;
         struct MHD_Daemon *daemon;
         int listen_fd, port;
         pthread_t timer;
         bool timer_runs, stopping;
         exchange_t *pending;
-        size_t busy;               /* exchanges behind READING */
+        size_t busy; /* exchanges behind READING */
         size_t body_bytes;
         lc_rest_context_t ctx;
         lc_herder_t *herder;
@@ -177,7 +177,7 @@ static void *run_timer(void *arg)
                 if (first == INT64_MAX) {
                         pthread_cond_wait(&r->changed, &r->lock);
                 } else {
-                        struct timespec until = { first / 1000, first % 1000 * 1000000 };
+                        struct timespec until = {first / 1000, first % 1000 * 1000000};
                         pthread_cond_timedwait(&r->changed, &r->lock, &until);
                 }
         }
@@ -201,8 +201,8 @@ static enum MHD_Result respond(exchange_t *x)
         }
         lc_buf_adds(&out->body, "");
         body = lc_buf_take(&out->body, &len);
-        response = MHD_create_response_from_buffer(len, body ? body : (char *)"", body ? MHD_RESPMEM_MUST_FREE
-                                                                                     : MHD_RESPMEM_PERSISTENT);
+        response = MHD_create_response_from_buffer(len, body ? body : (char *)"",
+                                                   body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
         if (!response) {
                 free(body);
                 return MHD_NO;
@@ -307,8 +307,10 @@ static enum MHD_Result answer_request(exchange_t *x)
                 return respond(x);
         }
         if (x->too_large || x->crowded) {
-                snprintf(text, sizeof(text), x->too_large ? "The request body is larger than %d bytes"
-                         : "The request bodies being read are larger than %d bytes together, try again",
+                snprintf(text, sizeof(text),
+                         x->too_large ? "The request body is larger than %d bytes"
+                                      : "The request bodies being read are larger than %d bytes together, "
+                                        "try again",
                          x->too_large ? (int)MAX_BODY : (int)MAX_BODIES);
                 lc_rest_error(&x->call, x->too_large ? 413 : 503, text);
                 return respond(x);
@@ -399,7 +401,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 
 static void on_headers(exchange_t *x, const char *method, const char *version)
 {
-        seen_t seen = { x, 0, false, false };
+        seen_t seen = {x, 0, false, false};
 
         free(x->method);
         x->method = lc_strdup(method);
@@ -492,12 +494,13 @@ static void log_request(const exchange_t *x)
                 return;
         info = MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         if (info && info->client_addr)
-                getnameinfo(info->client_addr, info->client_addr->sa_family == AF_INET6
-                                ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
+                getnameinfo(info->client_addr,
+                            info->client_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                                     : sizeof(struct sockaddr_in),
                             host, sizeof(host), NULL, 0, NI_NUMERICHOST);
         agent = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, "User-Agent");
-        lc_log(LC_INFO, "REST", "%s \"%s %s\" %d %zu \"%s\" %lld", host, x->method, x->uri, x->status, x->length,
-               agent ? agent : "-", (long long)(lc_now_ms() - x->start_ms));
+        lc_log(LC_INFO, "REST", "%s \"%s %s\" %d %zu \"%s\" %lld", host, x->method, x->uri, x->status,
+               x->length, agent ? agent : "-", (long long)(lc_now_ms() - x->start_ms));
 }
 
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
@@ -529,8 +532,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
                 exchange_free(x);
 }
 
-__attribute__((format(printf, 2, 0)))
-static void on_log(void *cls, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *fmt, va_list ap)
 {
         lc_buf_t b = LC_BUF_INIT;
 
@@ -563,8 +565,10 @@ static int bind_one(const struct addrinfo *a)
 
 static int bind_listener(lc_rest_t *r, const char *host, int port, lc_err_t *err)
 {
-        struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
-                                  .ai_flags = AI_PASSIVE | AI_NUMERICSERV }, *list = NULL;
+        struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                 .ai_socktype = SOCK_STREAM,
+                                 .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+                        *list = NULL;
         struct sockaddr_storage bound;
         socklen_t len = sizeof(bound);
         const char *why = NULL;
@@ -590,8 +594,8 @@ static int bind_listener(lc_rest_t *r, const char *host, int port, lc_err_t *err
                 freeaddrinfo(list);
         if (r->listen_fd < 0) {
                 lc_err_set(err, LC_FATAL, 0, "Unable to initialize REST server");
-                lc_err_cause(err, "java.io.IOException", "Failed to bind to %s/%s:%d", "", *host ? host : "0.0.0.0",
-                             port);
+                lc_err_cause(err, "java.io.IOException", "Failed to bind to %s/%s:%d", "",
+                             *host ? host : "0.0.0.0", port);
                 lc_err_cause(err, "java.net.BindException", "%s", why ? why : "no address");
                 return -1;
         }
@@ -605,14 +609,16 @@ static int bind_listener(lc_rest_t *r, const char *host, int port, lc_err_t *err
 /* What of the listeners this server cannot do is said, or refused. */
 static int check_listeners(const lc_worker_config_t *wc, lc_err_t *err)
 {
-        lc_strv_t list = { NULL, 0 };
+        lc_strv_t list = {NULL, 0};
         const char *admin = lc_worker_config_str(wc, "admin.listeners");
         int rc = 0;
 
         lc_worker_config_list(wc, "listeners", &list);
         if (list.n && !strncasecmp(list.v[0], "https:", 6))
-                rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "The listener %s needs TLS, which this version "
-                                    "of luaconnect does not support", list.v[0]);
+                rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
+                                    "The listener %s needs TLS, which this version "
+                                    "of luaconnect does not support",
+                                    list.v[0]);
         for (size_t i = 1; i < list.n && !rc; i++)
                 lc_log(LC_WARN, "REST", "Only the first of 'listeners' is served, %s is not", list.v[i]);
         if (admin && *admin && !rc)
@@ -626,8 +632,8 @@ static void read_settings(lc_rest_t *r, const lc_worker_config_t *wc)
         lc_rest_context_t *ctx = &r->ctx;
 
         ctx->distributed = lc_worker_config_mode(wc) == LC_DISTRIBUTED;
-        ctx->signatures = ctx->distributed &&
-                          !strcasecmp(lc_worker_config_str(wc, "connect.protocol"), "sessioned");
+        ctx->signatures =
+                ctx->distributed && !strcasecmp(lc_worker_config_str(wc, "connect.protocol"), "sessioned");
         ctx->topic_tracking = lc_worker_config_bool(wc, "topic.tracking.enable");
         ctx->topic_reset = lc_worker_config_bool(wc, "topic.tracking.allow.reset");
         ctx->admin = lc_worker_config_str(wc, "admin.listeners") == NULL;
@@ -637,7 +643,7 @@ static void read_settings(lc_rest_t *r, const lc_worker_config_t *wc)
 
 static const char *current_level(void)
 {
-        static const char *const names[] = { "OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
+        static const char *const names[] = {"OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
 
         return names[lc_log_max_level];
 }
@@ -670,16 +676,13 @@ lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err)
                 goto done;
         }
         r->timer_runs = true;
-        r->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-                                     MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, r,
-                                     MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-                                     MHD_OPTION_LISTEN_SOCKET, r->listen_fd,
-                                     MHD_OPTION_URI_LOG_CALLBACK, on_uri, r,
-                                     MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-                                     MHD_OPTION_NOTIFY_COMPLETED, on_completed, r,
-                                     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS,
-                                     MHD_OPTION_END);
+        r->daemon = MHD_start_daemon(
+                MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
+                NULL, NULL, on_access, r, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+                r->listen_fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, r, MHD_OPTION_UNESCAPE_CALLBACK,
+                keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, r,
+                MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_LIMIT,
+                (unsigned)MAX_CONNECTIONS, MHD_OPTION_END);
         if (!r->daemon) {
                 lc_err_set(err, LC_FATAL, errno, "Unable to initialize REST server");
                 goto done;
@@ -720,7 +723,7 @@ void lc_rest_hold_health(lc_rest_t *r, bool hold)
 void lc_rest_stop(lc_rest_t *r)
 {
         int64_t until = lc_now_ms() + STOP_MS;
-        struct timespec t = { until / 1000, until % 1000 * 1000000 };
+        struct timespec t = {until / 1000, until % 1000 * 1000000};
 
         if (!r)
                 return;

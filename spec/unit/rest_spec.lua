@@ -520,11 +520,15 @@ describe("recordings", function()
         if e.response_body == "" and e.method ~= "HEAD" then assert.equal("", a.body) end
         -- a NUL in a name is refused, but our texts cannot hold it
         if type(e.response_body) == "table" and e.response_body.message and not body:find("\\u0000", 1, true) then
-          -- without Jackson's "at [Source...": where an error is belongs to its parser
-          local function text(m) return (m:gsub(" %(start marker.*", ""):gsub("\n at %[Source.*", "")) end
           local got = golden.decode(a.body)
           assert.equal(e.response_body.error_code, got.error_code)
-          assert.equal(text(e.response_body.message), text(got.message))
+          -- the recorder's blanks are not in a body that is encoded again here
+          -- nor does the parser know what its text is bound to
+          local function place(m)
+            if m:find "^Unexpected end" then m = m:gsub(" %(through.*$", "") end
+            return e.request_raw and m or (m:gsub("column: %d+", "column: N"))
+          end
+          assert.equal(place(e.response_body.message), place(got.message))
         end
       end)
     end
