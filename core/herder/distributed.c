@@ -53,9 +53,10 @@ static int begin(lc_herder_t *h, lc_err_t *err)
 {
         lc_distributed_t *d = lc_dist(h);
 
-        if (h->offsets->ops->start(h->offsets, &h->stop, err) < 0 || h->stop ||
-            h->statuses->ops->start(h->statuses, &h->stop, err) < 0 || h->stop ||
-            h->configs->ops->start(h->configs, &lc_dist_config_events, d, &h->stop, err) < 0 || h->stop)
+        if (h->offsets->ops->start(h->offsets, &h->stop, err) < 0 || lc_stopping(h) ||
+            h->statuses->ops->start(h->statuses, &h->stop, err) < 0 || lc_stopping(h) ||
+            h->configs->ops->start(h->configs, &lc_dist_config_events, d, &h->stop, err) < 0 ||
+            lc_stopping(h))
                 return -1;
         lc_herder_set_config(h, h->configs->ops->snapshot(h->configs));
         lc_log(LC_INFO, "HERDER", "Config topic read to its end: offset %lld, %zu connectors",
@@ -125,12 +126,14 @@ static int tick(lc_herder_t *h)
                 if (!lc_dist_read_to_end(d))
                         return 0;
         }
+        /* An assignment that arrived is acted on even if another join was asked for since: the group waits
+         * for lc_group_assignment_done(). */
+        if (d->assignment && !d->resolved && !lc_dist_handle_rebalance(d))
+                return 0;
         if (d->rejoining || !d->assignment) {
                 lc_stage(h, "ensuring membership in the cluster");
                 return most;
         }
-        if (!lc_dist_handle_rebalance(d))
-                return 0;
         h->ticked = true;
         if (now >= d->scheduled_at) {
                 d->scheduled_at = INT64_MAX;
@@ -139,12 +142,12 @@ static int tick(lc_herder_t *h)
         }
         if (rotate_key(d) < 0)
                 return 0;
-        while (!h->stop && !d->rejoining && (ev = lc_pending_take(h))) {
+        while (!lc_stopping(h) && !d->rejoining && d->resolved && (ev = lc_pending_take(h))) {
                 lc_dist_request(h, ev);
                 lc_herder_drain(h);
                 lc_group_tick(d->group);
         }
-        if (d->rejoining || h->stop)
+        if (d->rejoining || !d->resolved || lc_stopping(h))
                 return 0;
         lc_dist_run_orders(d);
         retry = lc_reconfigure_retries(h, lc_now_ms());

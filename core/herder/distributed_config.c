@@ -317,7 +317,7 @@ void lc_dist_run_orders(lc_distributed_t *d)
 {
         lc_restart_order_t *o;
 
-        while (!d->base.stop && (o = d->orders)) {
+        while (!lc_stopping(&d->base) && (o = d->orders)) {
                 d->orders = o->next;
                 run_order(d, o);
                 free(o->name);

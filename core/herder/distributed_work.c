@@ -276,7 +276,7 @@ void lc_dist_coordinator_lost(lc_distributed_t *d)
                "Broker coordinator was unreachable for %lldms. Revoking previous assignment (%zu "
                "connectors and tasks) to avoid running tasks while not being a member of the group",
                (long long)lc_worker_config_int(d->base.deps.config, "heartbeat.interval.ms"), d->assigned.n);
-        d->rejoining = true;
+        d->rejoining = d->resolved = true;
         d->scheduled_at = INT64_MAX;
         lc_dist_new_assignor(d);
         revoke_work(d, &d->assigned, LOST_FLUSH_MS);
@@ -357,7 +357,7 @@ static void start_work(lc_distributed_t *d)
                (long long)d->assignment->config_offset);
         lc_stage(h, "starting %zu connector(s) and task(s) after a rebalance", n);
         for (int tasks = 0; tasks < 2; tasks++) {
-                for (size_t i = 0; i < d->assigned.n && !h->stop; i++) {
+                for (size_t i = 0; i < d->assigned.n && !lc_stopping(h); i++) {
                         const lc_work_item_t *w = &d->assigned.v[i];
                         if ((w->task >= 0) != (bool)tasks || lc_work_has(&d->running, w->connector, w->task))
                                 continue;
@@ -385,6 +385,7 @@ bool lc_dist_handle_rebalance(lc_distributed_t *d)
 
         if (d->resolved)
                 return true;
+        d->resolved = true; /* once, whatever comes of it: where it is of no use another join is under way */
         if (a->error) {
                 read = a->is_leader || h->config->offset < a->config_offset;
                 lc_log(LC_WARN, "HERDER", "Join group completed, but assignment failed%s",
@@ -423,7 +424,6 @@ bool lc_dist_handle_rebalance(lc_distributed_t *d)
                 lc_dist_config_updates(d);
         }
         start_work(d);
-        d->resolved = true;
         lc_dist_set_state(d);
         lc_group_assignment_done(d->group, a->generation);
         if (a->protocol > 0 && a->revoked.n) {

@@ -270,7 +270,7 @@ void lc_herder_drain(lc_herder_t *h)
 {
         lc_hev_t *ev;
 
-        while (!h->stop && (ev = lc_queue_pop(h->events, 0)))
+        while (!lc_stopping(h) && (ev = lc_queue_pop(h->events, 0)))
                 arrive(h, ev);
 }
 
@@ -451,12 +451,12 @@ static void *herder_main(void *arg)
         } else {
                 begun = false;
         }
-        while (begun && !h->stop && !h->fatal) {
+        while (begun && !lc_stopping(h) && !h->fatal) {
                 int ms = h->mode->tick(h);
                 lc_hev_t *ev;
 
                 be_ready(h);
-                if (h->stop || h->fatal)
+                if (lc_stopping(h) || h->fatal)
                         break;
                 if (h->pending && ms > 1000)
                         ms = 1000; /* to see them expire */
@@ -469,7 +469,7 @@ static void *herder_main(void *arg)
         }
         if (h->fatal)
                 err = *h->fatal;
-        if ((!begun && !h->stop) || h->fatal) {
+        if ((!begun && !lc_stopping(h)) || h->fatal) {
                 if (h->deps.on_fatal)
                         h->deps.on_fatal(h->deps.arg, &err);
                 else
@@ -523,7 +523,7 @@ void lc_herder_stop(lc_herder_t *h)
 {
         if (!h)
                 return;
-        h->stop = 1;
+        __atomic_store_n(&h->stop, 1, __ATOMIC_RELEASE);
         lc_queue_wake(h->events);
         if (h->thread_started)
                 pthread_join(h->thread, NULL);

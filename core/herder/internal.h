@@ -89,8 +89,8 @@ struct lc_herder {
         lc_queue_t *events, *reads;
         pthread_t thread, reader;
         bool thread_started, reader_started;
-        volatile int stop;
-        int refs; /* atomic: the owner's, and one for each event that is out */
+        volatile int stop; /* atomic; the stores look at it, too */
+        int refs;          /* atomic: the owner's, and one for each event that is out */
 
         pthread_mutex_t lock;
         bool closed;
@@ -107,6 +107,11 @@ struct lc_herder {
         int ready; /* atomic */
         lc_err_t *fatal;
 };
+
+static inline bool lc_stopping(const lc_herder_t *h)
+{
+        return __atomic_load_n(&h->stop, __ATOMIC_ACQUIRE) != 0;
+}
 
 /* herder.c */
 lc_herder_t *lc_herder_base_init(lc_herder_t *h, const lc_herder_mode_t *mode, const lc_herder_deps_t *deps);

@@ -473,7 +473,7 @@ static int tick(lc_herder_t *h)
         int64_t now, retry;
 
         h->ticked = true;
-        while (!h->stop && (ev = lc_pending_take(h))) {
+        while (!lc_stopping(h) && (ev = lc_pending_take(h))) {
                 if (is_busy(h, ev)) { /* in its turn, when that operation has ended */
                         *at = ev;
                         at = &ev->next;

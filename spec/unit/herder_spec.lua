@@ -577,6 +577,38 @@ describe("the herder", function()
     expect { "stop c-0 g3", "stop c g3", "left" }
   end)
 
+  for _, protocol in ipairs { 2, 0 } do
+    it("keeps up with requests that come while work is dealt, protocol " .. protocol, function()
+      start(protocol, { ["scheduled.rebalance.max.delay.ms"] = "0" })
+      for i = 1, 8 do assert.equal(201, call("CREATE", "c" .. i, { config = source { ["tasks.max"] = "2" } }).status) end
+      for i = 1, 8 do
+        local n = "c" .. i
+        assert.equal(202, call("PAUSE", n).status)
+        assert.equal(202, call("RESUME", n).status)
+        call("RESTART", n)
+        if i == 3 then sim.sim_members(1, 0) end
+        call("RESTART_TASK", n, { task = 0 })
+        if i % 3 == 0 then assert.equal(204, call("STOP", n).status) end
+        if i == 6 then sim.sim_members(0, 0) end
+        if i % 4 == 0 then assert.equal(204, call("DELETE", n).status) end
+      end
+      assert.equal(200, call("HEALTH").status)
+      assert.is_nil(listen():find("ERROR", 1, true))
+      wait("all tasks", function()
+        for i = 1, 8 do
+          local s, t = states("c" .. i)
+          local want = i % 4 == 0 and -1 or i % 3 == 0 and 0 or 2
+          if want < 0 then
+            if s then return false end
+          elseif not t or #t ~= want or (t[2] or RUNNING) ~= RUNNING then
+            return false
+          end
+        end
+        return true
+      end)
+    end)
+  end
+
   it("says what it is doing", function()
     start()
     local b = ffi.new "lc_buf_t"
