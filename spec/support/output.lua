@@ -45,7 +45,6 @@ return function(options)
       f:write("passed ", count.success, "\nfailed ", count.failure + count.error, "\n")
       f:close()
     end
-    io.write(("%d passed, %d failed, %d pending\n"):format(count.success, count.failure + count.error, count.pending))
     io.flush()
     return nil, true
   end
