@@ -18,6 +18,9 @@ typedef struct fifo {
         bool has_writing;
         char *json;
         char *pending, *writing;
+        lc_record_t *last;     /* popped last; its offset becomes pending at the next harvest */
+        lc_batch_t *run_batch; /* of `last`: `run` of its references are ours to drop */
+        uint32_t run;
         lc_source_partition_t *cached[CACHED];
         uint32_t ncached, evict;
         UT_hash_handle hh;
@@ -94,6 +97,31 @@ void lc_tracker_submit(lc_tracker_t *t, lc_record_t *records, uint32_t n)
         }
 }
 
+/* Drop `n` references of one batch; never the batch itself before the last. */
+static void release(lc_batch_t *b, uint32_t n)
+{
+        if (!n)
+                return;
+        b->refs -= (int)n - 1;
+        lc_batch_unref(b);
+}
+
+/* Take the head off. Its batch stays until a newer record is `last`. */
+static inline void pop(lc_tracker_t *t, fifo_t *f)
+{
+        lc_record_t *r = f->head;
+
+        if (r->batch != f->run_batch) {
+                release(f->run_batch, f->run);
+                f->run_batch = r->batch;
+                f->run = 0;
+        }
+        f->run++;
+        f->last = r;
+        f->head = r->u.src.next;
+        t->harvested++;
+}
+
 void lc_tracker_ack(lc_tracker_t *t, lc_record_t *r)
 {
         fifo_t *f;
@@ -105,6 +133,8 @@ void lc_tracker_ack(lc_tracker_t *t, lc_record_t *r)
                 return;
         }
         f = find(t, r->u.src.partition);
+        if (f->head == r)
+                pop(t, f); /* nearly always, and the record is in the cache now */
         if (!f->ready) {
                 f->ready = true;
                 f->ready_next = t->ready;
@@ -117,15 +147,6 @@ void lc_tracker_lost(lc_tracker_t *t, lc_record_t *r)
         (void)t;
         if (!r->u.src.partition)
                 lc_batch_unref(r->batch);
-}
-
-/* Drop `n` references of one batch; never the batch itself before the last. */
-static void release(lc_batch_t *b, uint32_t n)
-{
-        if (!n)
-                return;
-        b->refs -= (int)n - 1;
-        lc_batch_unref(b);
 }
 
 static int set_pending(fifo_t *f, const lc_record_t *r, lc_err_t *err)
@@ -150,28 +171,16 @@ static int set_pending(fifo_t *f, const lc_record_t *r, lc_err_t *err)
 
 static int harvest_fifo(lc_tracker_t *t, fifo_t *f, lc_err_t *err)
 {
-        lc_record_t *r = f->head, *last = NULL;
-        lc_batch_t *batch = NULL;
-        uint32_t run = 0;
         int rc = 0;
 
-        while (r && r->state == LC_REC_ACKED) {
-                if (r->batch != batch) {
-                        release(batch, run); /* `last` is newer than all of it by now */
-                        batch = r->batch;
-                        run = 0;
-                }
-                run++;
-                t->harvested++;
-                last = r;
-                r = r->u.src.next;
-        }
-        f->head = r;
-        if (!r)
-                f->tail = NULL;
-        if (last)
-                rc = set_pending(f, last, err);
-        release(batch, run);
+        while (f->head && f->head->state == LC_REC_ACKED)
+                pop(t, f);
+        if (f->last)
+                rc = set_pending(f, f->last, err);
+        release(f->run_batch, f->run);
+        f->last = NULL;
+        f->run_batch = NULL;
+        f->run = 0;
         return rc;
 }
 
@@ -266,6 +275,7 @@ void lc_tracker_free(lc_tracker_t *t)
                         if (r->state == LC_REC_SUBMITTED || r->state == LC_REC_ACKED)
                                 lc_batch_unref(r->batch);
                 }
+                release(f->run_batch, f->run);
                 remove_fifo(t, f);
         }
         free(t->entries);
