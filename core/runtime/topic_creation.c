@@ -214,6 +214,14 @@ void lc_topic_creation_free(lc_topic_creation_t *tc)
         free(tc);
 }
 
+void lc_topic_creation_rest(lc_topic_creation_t *tc)
+{
+        if (!tc || !tc->admin)
+                return;
+        lc_admin_free(tc->admin);
+        tc->admin = NULL;
+}
+
 static const group_t *group_of(const lc_topic_creation_t *tc, const char *topic)
 {
         for (size_t i = 0; i + 1 < tc->n; i++) {

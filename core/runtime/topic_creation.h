@@ -17,6 +17,7 @@ int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, i
 void lc_topic_creation_free(lc_topic_creation_t *tc); /* NULL is fine */
 /* The topic exists when this returns 0. LC_RETRIABLE: the cluster did not answer. */
 int lc_topic_creation_ensure(lc_topic_creation_t *tc, const char *topic, lc_err_t *err);
+void lc_topic_creation_rest(lc_topic_creation_t *tc); /* closes its client until it is needed again */
 /* Name of the group a topic belongs to: for specs. */
 const char *lc_topic_creation_group(const lc_topic_creation_t *tc, const char *topic);
 

@@ -18,6 +18,10 @@ function Task:poll()
     self.retried = true
     error(connect.retriable "not now")
   end
+  if c.wake and self.n >= c.count then
+    local f = io.open(c.wake)
+    if f then f:close() else c.count = c.count + 2; c.wake = nil end
+  end
   if self.n >= c.count then return nil end
   local out = {}
   while #out < c.batch and self.n < c.count do
@@ -45,6 +49,7 @@ local config = {
   { "batch", type = "int", default = 4, doc = "" }, { "big", type = "int", default = 0, doc = "" },
   { "bad", type = "int", default = 0, doc = "" }, { "late", type = "int", default = 0, doc = "" },
   { "nowhere", type = "int", default = 0, doc = "" }, { "mark", type = "string", doc = "" },
+  { "wake", type = "string", doc = "" },
   { "retry", type = "boolean", default = false, doc = "" }, { "bytes", type = "boolean", default = false, doc = "" },
 }
 local Recording = setmetatable({ commit_record = function(self, r)
@@ -201,6 +206,23 @@ describe("source task", function()
     assert.is_nil(w:offset("c", '{"p":"x"}'))
     cluster:down(false)
     wait_offset(10)
+  end)
+
+  it("closes its producer while it rests, and goes on with the next record", function()
+    local file = os.tmpname()
+    w:start_task("c", 0, config { count = "3", wake = file, batch = "3" })
+    wait_offset(3)
+    local function threads()
+      local f = io.open "/proc/self/status"
+      local n = f:read("*a"):match "Threads:%s*(%d+)"
+      f:close()
+      return tonumber(n)
+    end
+    local before = threads()
+    worker.eventually(function() return threads() < before end, "the producer stays open", 20000)
+    os.remove(file)
+    wait_offset(5)
+    assert.equal(5, #cluster:read(topic, 5))
   end)
 
   it("stops within its time when the broker is away", function()
