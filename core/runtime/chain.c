@@ -16,14 +16,15 @@ static int add_stage(const lc_services_t *sv, const lc_props_t *config, const ch
         else
                 plugin = lc_plugins_find(sv->plugins, 1u << LC_PLUGIN_TRANSFORMATION, type, err);
         if (plugin)
-                lc_err_set(err, LC_FATAL, 0,
-                           "This version of the worker does not run transformations yet: remove '%s' (%s) from "
-                           "'transforms' of the connector",
-                           alias, plugin->class_name);
+                lc_err_set(
+                        err, LC_FATAL, 0,
+                        "This version of the worker does not run transformations yet: remove '%s' (%s) from "
+                        "'transforms' of the connector",
+                        alias, plugin->class_name);
         else if (type && !err->kind)
                 lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                               "Invalid value %s for configuration %s: Class %s could not be found.", type, key,
-                               type);
+                               "Invalid value %s for configuration %s: Class %s could not be found.", type,
+                               key, type);
         free(key);
         return -1;
 }
@@ -32,7 +33,7 @@ lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, lc_e
 {
         lc_chain_t *c = lc_calloc(1, sizeof(*c));
         const char *list = lc_props_get(config, "transforms");
-        lc_strv_t aliases = { 0 };
+        lc_strv_t aliases = {0};
 
         lc_strv_split(&aliases, list ? list : "");
         for (size_t i = 0; i < aliases.n; i++)
@@ -73,12 +74,12 @@ static int apply_stage(void *arg, lc_record_t *r, lc_err_t *err)
 int lc_chain_apply(lc_chain_t *c, lc_operator_t *op, lc_record_t *r, lc_err_t *err)
 {
         for (size_t i = 0; i < c->n; i++) {
-                step_t s = { .chain = c, .stage = &c->stages[i] };
+                step_t s = {.chain = c, .stage = &c->stages[i]};
                 int rc = 0;
 
                 if (apply_stage(&s, r, err))
-                        rc = lc_operator_failed(op, LC_STAGE_TRANSFORMATION, s.stage->class_name, r, apply_stage, &s,
-                                                err);
+                        rc = lc_operator_failed(op, LC_STAGE_TRANSFORMATION, s.stage->class_name, r,
+                                                apply_stage, &s, err);
                 if (rc)
                         return rc;
                 if (c->drop)

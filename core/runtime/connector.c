@@ -26,19 +26,19 @@ struct lc_connector {
         char *name;
         lc_props_t *raw;
         lc_strand_t *strand;
-        bool strand_closed;      /* by cancel */
+        bool strand_closed; /* by cancel */
         lc_waker_t stop;
-        volatile int stopping;   /* atomic; the script reads it */
-        int state;               /* atomic */
-        bool missing;            /* atomic: it could not be made */
-        bool ended;              /* atomic: the stop is over */
+        volatile int stopping; /* atomic; the script reads it */
+        int state;             /* atomic */
+        bool missing;          /* atomic: it could not be made */
+        bool ended;            /* atomic: the stop is over */
         /* pool threads only */
         lc_props_t *config;
         const lc_plugin_t *plugin;
         lc_script_t *script;
         lc_script_host_t host;
         change_t current;
-        bool calling;            /* atomic: `current` belongs to a call that has not returned */
+        bool calling; /* atomic: `current` belongs to a call that has not returned */
         int retry_ms;
 
         pthread_mutex_t lock;
@@ -46,7 +46,8 @@ struct lc_connector {
         bool cancelled;
 };
 
-lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char *name, const lc_props_t *config)
+lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char *name,
+                                 const lc_props_t *config)
 {
         lc_connector_t *c = lc_calloc(1, sizeof(*c));
 
@@ -56,7 +57,8 @@ lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char 
         c->raw = lc_props_copy(config);
         c->strand = lc_strand_new(pool);
         if (lc_waker_init(&c->stop))
-                lc_log(LC_WARN, "WORKER", "No descriptor for connector %s: its waits will not be interrupted", name);
+                lc_log(LC_WARN, "WORKER", "No descriptor for connector %s: its waits will not be interrupted",
+                       name);
         pthread_mutex_init(&c->lock, NULL);
         return c;
 }
@@ -179,13 +181,13 @@ static int make(lc_connector_t *c, lc_err_t *err)
         c->config = lc_config_resolve(c->sv->config, c->raw, err);
         if (c->config)
                 c->plugin = lc_services_connector_plugin(c->sv, c->config, err);
-        c->host = (lc_script_host_t){ .arg = c,
-                                      .connector = c->name,
-                                      .task = -1,
-                                      .stop = c->stop.fd >= 0 ? &c->stop : NULL,
-                                      .stopping = &c->stopping,
-                                      .reconfigure = host_reconfigure,
-                                      .raise = host_raise };
+        c->host = (lc_script_host_t){.arg = c,
+                                     .connector = c->name,
+                                     .task = -1,
+                                     .stop = c->stop.fd >= 0 ? &c->stop : NULL,
+                                     .stopping = &c->stopping,
+                                     .reconfigure = host_reconfigure,
+                                     .raise = host_raise};
         if (c->plugin && c->plugin->type == LC_PLUGIN_SOURCE)
                 c->host.offset_get = host_offset_get;
         if (c->plugin)
@@ -224,8 +226,8 @@ static int suspend(lc_connector_t *c, bool pause, lc_err_t *err)
         if (state_of(c) == state)
                 return 0;
         if (state_of(c) == STARTED && lc_script_stop(c->script, err)) {
-                lc_log(LC_ERROR, "WORKER", "WorkerConnector{id=%s} Error while shutting down connector: %s", c->name,
-                       err->msg);
+                lc_log(LC_ERROR, "WORKER", "WorkerConnector{id=%s} Error while shutting down connector: %s",
+                       c->name, err->msg);
                 if (pause) {
                         fail(c, err);
                         return -1;
@@ -245,9 +247,10 @@ static int change(lc_connector_t *c, lc_target_state_t target, lc_err_t *err)
                 return -1;
         }
         if (state_of(c) == FAILED && target != LC_TARGET_STOPPED)
-                return lc_err_set(err, LC_FATAL, 0,
-                                  "WorkerConnector{id=%s} Cannot transition connector to %s since it has failed",
-                                  c->name, lc_target_state_name(target));
+                return lc_err_set(
+                        err, LC_FATAL, 0,
+                        "WorkerConnector{id=%s} Cannot transition connector to %s since it has failed",
+                        c->name, lc_target_state_name(target));
         if (target == LC_TARGET_STARTED)
                 return state_of(c) == STARTED ? 0 : start(c, err);
         return suspend(c, target == LC_TARGET_PAUSED, err);
@@ -261,7 +264,8 @@ static void preempted(const lc_connector_t *c, change_t *old, lc_target_state_t 
                 return;
         lc_err_clear(&err);
         lc_err_set(&err, LC_FATAL, 0,
-                   "Could not begin changing connector state to %s before another request to change state was made; "
+                   "Could not begin changing connector state to %s before another request to change state "
+                   "was made; "
                    "the new request (which is to change the state to %s) has pre-empted this one",
                    lc_target_state_name(old->target), lc_target_state_name(by));
         answer(c, old, &err);
@@ -275,7 +279,8 @@ static void abandoned(lc_connector_t *c, change_t *old)
                 return;
         lc_err_clear(&err);
         lc_err_set(&err, LC_FATAL, 0,
-                   "Could not begin changing connector state to %s as the connector has been scheduled for shutdown",
+                   "Could not begin changing connector state to %s as the connector has been scheduled for "
+                   "shutdown",
                    lc_target_state_name(old->target));
         answer(c, old, &err);
 }
@@ -329,8 +334,9 @@ static int change_job(void *arg, bool dropped)
         __atomic_store_n(&c->calling, false, __ATOMIC_RELEASE);
         if (rc > 0) {
                 int delay = c->retry_ms;
-                lc_log(LC_WARN, "WORKER", "WorkerConnector{id=%s} start failed and is tried again in %d ms: %s", c->name,
-                       delay, err.msg);
+                lc_log(LC_WARN, "WORKER",
+                       "WorkerConnector{id=%s} start failed and is tried again in %d ms: %s", c->name, delay,
+                       err.msg);
                 c->retry_ms = delay * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : delay * 2;
                 return delay;
         }
@@ -345,7 +351,7 @@ void lc_connector_target(lc_connector_t *c, lc_target_state_t target, lc_worker_
 
         pthread_mutex_lock(&c->lock);
         old = c->pending;
-        c->pending = (change_t){ .set = true, .target = target, .done = done, .arg = arg };
+        c->pending = (change_t){.set = true, .target = target, .done = done, .arg = arg};
         pthread_mutex_unlock(&c->lock);
         preempted(c, &old, target);
         lc_strand_push(c->strand, change_job, ref(c));
@@ -368,8 +374,8 @@ static int stop_job(void *arg, bool dropped)
         context(c);
         lc_err_clear(&err);
         if (state_of(c) == STARTED && lc_script_stop(c->script, &err)) {
-                lc_log(LC_ERROR, "WORKER", "WorkerConnector{id=%s} Error while shutting down connector: %s", c->name,
-                       err.msg);
+                lc_log(LC_ERROR, "WORKER", "WorkerConnector{id=%s} Error while shutting down connector: %s",
+                       c->name, err.msg);
                 fail(c, &err);
         } else if (c->script) {
                 set_state(c, STOPPED);
@@ -433,8 +439,8 @@ static int generate(lc_connector_t *c, const lc_props_t *raw, lc_props_t ***out,
         resolved = lc_config_resolve(c->sv->config, raw, err);
         if (!resolved)
                 goto done;
-        if (lc_script_task_configs(c->script, resolved, (int)lc_connector_config_int(resolved, "tasks.max"), out, n,
-                                   err))
+        if (lc_script_task_configs(c->script, resolved, (int)lc_connector_config_int(resolved, "tasks.max"),
+                                   out, n, err))
                 goto done;
         if (lc_tasks_max_check(c->name, resolved, *n, err)) {
                 fail(c, err);
@@ -479,10 +485,11 @@ static int generate_job(void *arg, bool dropped)
         return -1;
 }
 
-void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_task_configs_fn *done, void *arg)
+void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_task_configs_fn *done,
+                               void *arg)
 {
         generate_t *g = lc_malloc(sizeof(*g));
 
-        *g = (generate_t){ .c = ref(c), .raw = lc_props_copy(config), .done = done, .arg = arg };
+        *g = (generate_t){.c = ref(c), .raw = lc_props_copy(config), .done = done, .arg = arg};
         lc_strand_push(c->strand, generate_job, g);
 }

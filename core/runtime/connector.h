@@ -15,13 +15,15 @@
 
 typedef struct lc_connector lc_connector_t;
 
-lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char *name, const lc_props_t *config);
+lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char *name,
+                                 const lc_props_t *config);
 void lc_connector_unref(lc_connector_t *c);
-bool lc_connector_exists(const lc_connector_t *c);  /* it could be made, or is not made yet */
+bool lc_connector_exists(const lc_connector_t *c); /* it could be made, or is not made yet */
 bool lc_connector_started(const lc_connector_t *c);
 /* A newer request pre-empts one that has not begun or waits to be tried again. */
 void lc_connector_target(lc_connector_t *c, lc_target_state_t target, lc_worker_done_fn *done, void *arg);
-void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_task_configs_fn *done, void *arg);
+void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_task_configs_fn *done,
+                               void *arg);
 void lc_connector_stop(lc_connector_t *c); /* asks; sv->changed is signalled when it is over */
 bool lc_connector_ended(lc_connector_t *c);
 /* Give it up: UNASSIGNED is written, nothing it does later shows. */

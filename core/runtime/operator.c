@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const stage_names[] = { "TRANSFORMATION", "KEY_CONVERTER", "VALUE_CONVERTER",
-                                           "HEADER_CONVERTER", "KAFKA_PRODUCE", "TASK_PUT" };
+static const char *const stage_names[] = {"TRANSFORMATION",   "KEY_CONVERTER", "VALUE_CONVERTER",
+                                          "HEADER_CONVERTER", "KAFKA_PRODUCE", "TASK_PUT"};
 
 const char *lc_stage_name(lc_stage_t s)
 {
@@ -55,13 +55,13 @@ void lc_operator_close(lc_operator_t *op)
 static void tell(lc_operator_t *op, lc_stage_t stage, const char *class_name, const lc_record_t *record,
                  const lc_err_t *err)
 {
-        lc_failure_t f = { .connector = op->connector,
-                           .task = op->task,
-                           .stage = stage,
-                           .class_name = class_name,
-                           .record = record,
-                           .sink = op->sink,
-                           .err = err };
+        lc_failure_t f = {.connector = op->connector,
+                          .task = op->task,
+                          .stage = stage,
+                          .class_name = class_name,
+                          .record = record,
+                          .sink = op->sink,
+                          .err = err};
 
         op->errors++;
         for (lc_reporter_t *r = op->reporters; r; r = r->next)
@@ -80,8 +80,7 @@ static int64_t backoff(lc_operator_t *op, int attempt, int64_t left)
 }
 
 int lc_operator_failed(lc_operator_t *op, lc_stage_t stage, const char *class_name, lc_record_t *record,
-                       int (*step)(void *arg, lc_record_t *record, lc_err_t *err), void *arg,
-                       lc_err_t *err)
+                       int (*step)(void *arg, lc_record_t *record, lc_err_t *err), void *arg, lc_err_t *err)
 {
         int64_t timeout = op->retry_timeout_ms;
         int64_t deadline = timeout >= 0 ? lc_now_ms() + timeout : -1;
@@ -121,8 +120,9 @@ int lc_operator_report(lc_operator_t *op, lc_stage_t stage, const char *class_na
                 return 1;
         }
         if (wrap) {
-                lc_err_wrap(err, LC_CLS_CONNECT, tolerable ? "Tolerance exceeded in error handler"
-                                                           : "Unhandled exception in error handler");
+                lc_err_wrap(err, LC_CLS_CONNECT,
+                            tolerable ? "Tolerance exceeded in error handler"
+                                      : "Unhandled exception in error handler");
                 if (err->kind != LC_FENCED)
                         err->kind = LC_FATAL;
         }

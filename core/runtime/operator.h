@@ -14,8 +14,12 @@
 #include "data/record.h"
 
 typedef enum {
-        LC_STAGE_TRANSFORMATION, LC_STAGE_KEY_CONVERTER, LC_STAGE_VALUE_CONVERTER,
-        LC_STAGE_HEADER_CONVERTER, LC_STAGE_KAFKA_PRODUCE, LC_STAGE_TASK_PUT
+        LC_STAGE_TRANSFORMATION,
+        LC_STAGE_KEY_CONVERTER,
+        LC_STAGE_VALUE_CONVERTER,
+        LC_STAGE_HEADER_CONVERTER,
+        LC_STAGE_KAFKA_PRODUCE,
+        LC_STAGE_TASK_PUT
 } lc_stage_t;
 const char *lc_stage_name(lc_stage_t s); /* "VALUE_CONVERTER" */
 
@@ -49,13 +53,14 @@ typedef struct lc_operator {
         bool (*wait)(void *arg, int64_t ms);
         void *wait_arg;
         lc_reporter_t *reporters;
-        unsigned seed; /* of the random delays */
+        unsigned seed;                                       /* of the random delays */
         uint64_t failures, errors, skipped, retries, logged; /* metrics, errors.md 8 */
         int64_t last_error_ms;                               /* wall clock; 0 none */
 } lc_operator_t;
 
 /* Reads errors.* of a resolved connector config and adds the log reporter when it is wanted. */
-void lc_operator_init(lc_operator_t *op, const char *connector, int task, bool sink, const lc_props_t *config);
+void lc_operator_init(lc_operator_t *op, const char *connector, int task, bool sink,
+                      const lc_props_t *config);
 void lc_operator_add(lc_operator_t *op, lc_reporter_t *r);
 void lc_operator_close(lc_operator_t *op); /* destroys the reporters */
 
@@ -63,8 +68,7 @@ void lc_operator_close(lc_operator_t *op); /* destroys the reporters */
  * 0: a later attempt succeeded; 1: tolerated, skip the record (both clear *err); -1: the task fails with
  * *err, now "Tolerance exceeded in error handler" over its cause. */
 int lc_operator_failed(lc_operator_t *op, lc_stage_t stage, const char *class_name, lc_record_t *record,
-                       int (*step)(void *arg, lc_record_t *record, lc_err_t *err), void *arg,
-                       lc_err_t *err);
+                       int (*step)(void *arg, lc_record_t *record, lc_err_t *err), void *arg, lc_err_t *err);
 /* A failure outside of execute(): KAFKA_PRODUCE, TASK_PUT. Reported; 1 tolerated, -1 with *err wrapped
  * when `wrap`. */
 int lc_operator_report(lc_operator_t *op, lc_stage_t stage, const char *class_name, lc_record_t *record,

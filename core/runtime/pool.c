@@ -26,7 +26,7 @@ struct lc_strand {
         int64_t due; /* a waiting job's time */
         int64_t started;
         bool queued, waiting, running, late, kicked, closed; /* closed: freed with its last job */
-        lc_strand_t *run_next; /* among the running */
+        lc_strand_t *run_next;                               /* among the running */
 };
 
 struct lc_pool {
@@ -43,7 +43,7 @@ static void *pool_thread(void *arg);
 
 static struct timespec at(int64_t ms)
 {
-        struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+        struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
 
         return t;
 }
@@ -126,7 +126,8 @@ static int64_t look(lc_pool_t *p, int64_t now)
                 if (now - s->started >= p->late_ms) {
                         s->late = true;
                         p->active--;
-                        lc_log(LC_WARN, "POOL", "Connector code has been running for %lld ms; others go on without it",
+                        lc_log(LC_WARN, "POOL",
+                               "Connector code has been running for %lld ms; others go on without it",
                                (long long)(now - s->started));
                 } else if (s->started + p->late_ms < next) {
                         next = s->started + p->late_ms;
@@ -261,7 +262,7 @@ static bool push(lc_strand_t *s, lc_job_fn *fn, void *arg, bool last)
         open = !s->closed && !p->closing;
         if (open) {
                 job_t *j = lc_malloc(sizeof(*j));
-                *j = (job_t){ .fn = fn, .arg = arg };
+                *j = (job_t){.fn = fn, .arg = arg};
                 *s->tail = j;
                 s->tail = &j->next;
                 s->closed = last;

@@ -52,7 +52,7 @@ void lc_services_unref(lc_services_t *s)
 
 bool lc_services_wait_until(lc_services_t *s, int64_t end_ms)
 {
-        struct timespec end = { .tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000 };
+        struct timespec end = {.tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000};
 
         return pthread_cond_timedwait(&s->changed, &s->lock, &end) != ETIMEDOUT;
 }
@@ -88,15 +88,15 @@ void lc_services_leave(lc_services_t *s)
         pthread_mutex_unlock(&s->lock);
 }
 
-void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state, const char *trace,
-                        const char *version)
+void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,
+                        const char *trace, const char *version)
 {
-        lc_status_t st = { .task = task,
-                           .state = state,
-                           .worker_id = s->worker_id,
-                           .trace = (char *)trace,
-                           .version = (char *)version,
-                           .generation = __atomic_load_n(&s->generation, __ATOMIC_RELAXED) };
+        lc_status_t st = {.task = task,
+                          .state = state,
+                          .worker_id = s->worker_id,
+                          .trace = (char *)trace,
+                          .version = (char *)version,
+                          .generation = __atomic_load_n(&s->generation, __ATOMIC_RELAXED)};
 
         if (!lc_services_enter(s))
                 return;
@@ -150,7 +150,8 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
                 return NULL;
         }
         if (header ? !cls->header_converter : !cls->converter) {
-                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONNECT, "Failed to find any class that implements %s and which name matches %s",
+                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONNECT,
+                               "Failed to find any class that implements %s and which name matches %s",
                                header ? "HeaderConverter" : "Converter", name);
                 return NULL;
         }
@@ -158,18 +159,20 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
         cv = cls->create(cls, config, role, err);
         lc_props_free(config);
         if (cv)
-                lc_log(LC_DEBUG, "TASK", "Set up the %s converter class %s using the %s config", role, cls->class_name,
-                       from == connector_config ? "connector" : "worker");
+                lc_log(LC_DEBUG, "TASK", "Set up the %s converter class %s using the %s config", role,
+                       cls->class_name, from == connector_config ? "connector" : "worker");
         return cv;
 }
 
-const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config, lc_err_t *err)
+const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config,
+                                                lc_err_t *err)
 {
         const char *cls = lc_props_get(config, "connector.class");
 
         if (!cls) {
-                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                               "Missing required configuration \"connector.class\" which has no default value.");
+                lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "Missing required configuration \"connector.class\" which has no default value.");
                 return NULL;
         }
         return lc_plugins_find(s->plugins, 1u << LC_PLUGIN_SINK | 1u << LC_PLUGIN_SOURCE, cls, err);

@@ -21,13 +21,13 @@ typedef struct lc_services {
         char *worker_id;
         void (*reconfigure)(void *arg, const char *connector);
         void *arg;
-        int32_t generation;        /* atomic */
-        bool track_topics;         /* topic.tracking.enable */
+        int32_t generation; /* atomic */
+        bool track_topics;  /* topic.tracking.enable */
         int64_t flush_interval_ms, flush_timeout_ms, graceful_ms;
         pthread_mutex_t lock;
-        pthread_cond_t changed;    /* something ended or left; monotonic clock */
+        pthread_cond_t changed; /* something ended or left; monotonic clock */
         bool shut;
-        int inside;                /* threads inside a store */
+        int inside; /* threads inside a store */
 } lc_services_t;
 
 lc_services_t *lc_services_new(const lc_worker_deps_t *deps);
@@ -40,8 +40,8 @@ bool lc_services_enter(lc_services_t *s);
 void lc_services_leave(lc_services_t *s);
 
 /* Statuses carry the worker's id and generation. `safe` is decided by the state. */
-void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state, const char *trace,
-                        const char *version);
+void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,
+                        const char *trace, const char *version);
 void lc_services_topic_used(lc_services_t *s, const char *connector, int task, const char *topic);
 int lc_services_offset_get(lc_services_t *s, const char *connector, const char *partition, lc_buf_t *out,
                            lc_err_t *err);
@@ -54,6 +54,7 @@ bool lc_services_wait_until(lc_services_t *s, int64_t end_ms);
 lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *connector_config,
                                       const char *role, lc_err_t *err);
 /* The connector's plugin by connector.class. */
-const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config, lc_err_t *err);
+const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config,
+                                                lc_err_t *err);
 
 #endif

@@ -17,23 +17,23 @@ typedef struct lc_sink {
         lc_strv_t topics;
         char *regex;
         uint32_t max_records;
-        lc_batch_t *batch;      /* converted, not yet accepted by put */
-        lc_batch_t *empty;      /* what put gets when there is nothing */
+        lc_batch_t *batch; /* converted, not yet accepted by put */
+        lc_batch_t *empty; /* what put gets when there is nothing */
         lc_topics_used_t used;
-        bool paused;            /* by the target state; told in the status */
-        bool redelivery;        /* put asked for the same batch again: all partitions paused */
+        bool paused;     /* by the target state; told in the status */
+        bool redelivery; /* put asked for the same batch again: all partitions paused */
         int retry_ms;
         int64_t now;
-        int64_t timeout_ms;     /* context.timeout, one shot; -1 none */
+        int64_t timeout_ms; /* context.timeout, one shot; -1 none */
         bool commit_requested;
         bool committing;
         int64_t next_commit, commit_started;
         uint64_t commit_seq;
         lc_topic_partition_t *sent; /* offsets of the commit that is out; topics are copies */
         size_t nsent;
-        bool rewinds;           /* some part has one */
+        bool rewinds;                     /* some part has one */
         lc_topic_partition_t *assignment; /* what the script saw last */
-        lc_batch_t **held;      /* fetched, but paused before they were delivered; in order */
+        lc_batch_t **held;                /* fetched, but paused before they were delivered; in order */
         size_t nheld;
         bool repause;           /* pauses to be set again after an assignment */
         bool left;              /* the loop has ended: callbacks of the close are ignored */

@@ -29,7 +29,7 @@ void lc_sink_apply_rewinds(lc_sink_t *s)
         s->rewinds = false;
         for (size_t i = 0; i < s->parts.n; i++) {
                 lc_sink_part_t *p = &s->parts.v[i];
-                lc_topic_partition_t tp = { .topic = p->topic, .partition = p->partition, .offset = p->rewind };
+                lc_topic_partition_t tp = {.topic = p->topic, .partition = p->partition, .offset = p->rewind};
                 lc_err_t err;
 
                 if (p->rewind == LC_NO_OFFSET)
@@ -69,19 +69,22 @@ static void rewind_to_committed(lc_sink_t *s)
 void lc_sink_commit_done(lc_sink_t *s, uint64_t seq, const lc_err_t *err)
 {
         if (seq != s->commit_seq) {
-                lc_log(LC_DEBUG, "OFFSET", "%s Received out of order commit callback for sequence number %" PRIu64,
-                       s->t->label, seq);
+                lc_log(LC_DEBUG, "OFFSET",
+                       "%s Received out of order commit callback for sequence number %" PRIu64, s->t->label,
+                       seq);
                 return;
         }
         s->committing = false;
         if (err) {
                 lc_log(LC_ERROR, "OFFSET",
-                       "%s Commit of offsets threw an unexpected exception for sequence number %" PRIu64 ": %s",
+                       "%s Commit of offsets threw an unexpected exception for sequence number %" PRIu64
+                       ": %s",
                        s->t->label, seq, err->msg);
         } else {
                 LC_FAULT("sink.after_commit");
                 for (size_t i = 0; i < s->nsent; i++) {
-                        lc_sink_part_t *p = lc_sink_parts_find(&s->parts, s->sent[i].topic, s->sent[i].partition);
+                        lc_sink_part_t *p =
+                                lc_sink_parts_find(&s->parts, s->sent[i].topic, s->sent[i].partition);
                         if (p)
                                 p->committed = s->sent[i].offset;
                 }
@@ -114,7 +117,8 @@ static void choose(lc_sink_t *s, const lc_topic_partition_t *asked, const lc_top
                         lc_log(LC_WARN, "OFFSET",
                                "%s Ignoring invalid task provided offset %s-%" PRId32 "/%" PRId64
                                " -- not yet consumed, taskOffset=%" PRId64 " currentOffset=%" PRId64,
-                               s->t->label, got[i].topic, got[i].partition, got[i].offset, got[i].offset, p->current);
+                               s->t->label, got[i].topic, got[i].partition, got[i].offset, got[i].offset,
+                               p->current);
                         continue;
                 }
                 if (got[i].offset == p->committed)
@@ -144,10 +148,12 @@ void lc_sink_commit(lc_sink_t *s, const lc_topic_partition_t *asked, size_t n, b
         memcpy(got, asked, n * sizeof(*got));
         if (lc_script_pre_commit(t->script, got, n, &err)) {
                 if (closing) {
-                        lc_log(LC_WARN, "OFFSET", "%s Offset commit failed during close: %s", t->label, err.msg);
+                        lc_log(LC_WARN, "OFFSET", "%s Offset commit failed during close: %s", t->label,
+                               err.msg);
                 } else {
-                        lc_log(LC_ERROR, "OFFSET", "%s Offset commit failed, rewinding to last committed offsets: %s",
-                               t->label, err.msg);
+                        lc_log(LC_ERROR, "OFFSET",
+                               "%s Offset commit failed, rewinding to last committed offsets: %s", t->label,
+                               err.msg);
                         rewind_to_committed(s);
                 }
                 lc_sink_commit_done(s, s->commit_seq, &err);
@@ -184,4 +190,3 @@ void lc_sink_commit_all(lc_sink_t *s, bool closing)
         lc_sink_commit(s, tps, n, closing);
         free(tps);
 }
-

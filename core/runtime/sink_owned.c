@@ -14,7 +14,8 @@
 #include <string.h>
 
 enum {
-        RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000,
+        RETRY_MIN_MS = 1000,
+        RETRY_MAX_MS = 60000,
         OPEN_RETRY_ALL_MS = 150000 /* half of max.poll.interval.ms: open runs inside a rebalance */
 };
 
@@ -48,8 +49,8 @@ void lc_sink_set_paused(lc_sink_t *s, bool on, bool (*which)(const lc_sink_part_
 
         lc_err_clear(&err);
         if (n && (on ? lc_consumer_pause : lc_consumer_resume)(s->consumer, tps, n, &err))
-                lc_log(LC_WARN, "TASK", "%s Could not %s its partitions: %s", s->t->label, on ? "pause" : "resume",
-                       err.msg);
+                lc_log(LC_WARN, "TASK", "%s Could not %s its partitions: %s", s->t->label,
+                       on ? "pause" : "resume", err.msg);
         free(tps);
 }
 
@@ -69,8 +70,8 @@ typedef bool wanted_fn(const lc_sink_t *s, const lc_record_t *r, const lc_topic_
 /* A batch with those records of *from that are wanted, over the same memory; NULL when none is. The one
  * they came from stays as it is: views may look at it. Out of memory counts as none: what is not delivered
  * is not committed. */
-static lc_batch_t *subset(const lc_sink_t *s, lc_batch_t *from, wanted_fn *wanted, const lc_topic_partition_t *tps,
-                          size_t n)
+static lc_batch_t *subset(const lc_sink_t *s, lc_batch_t *from, wanted_fn *wanted,
+                          const lc_topic_partition_t *tps, size_t n)
 {
         lc_batch_t *b;
         uint32_t keep = 0;
@@ -106,15 +107,16 @@ static bool not_listed(const lc_sink_t *s, const lc_record_t *r, const lc_topic_
 
 static bool user_paused(const lc_sink_t *s, const lc_record_t *r, const lc_topic_partition_t *tps, size_t n)
 {
-        const lc_sink_part_t *p = lc_sink_parts_find((lc_sink_parts_t *)&s->parts, r->u.snk.topic,
-                                                     r->u.snk.partition);
+        const lc_sink_part_t *p =
+                lc_sink_parts_find((lc_sink_parts_t *)&s->parts, r->u.snk.topic, r->u.snk.partition);
 
         (void)tps;
         (void)n;
         return p && p->user_paused;
 }
 
-static bool not_user_paused(const lc_sink_t *s, const lc_record_t *r, const lc_topic_partition_t *tps, size_t n)
+static bool not_user_paused(const lc_sink_t *s, const lc_record_t *r, const lc_topic_partition_t *tps,
+                            size_t n)
 {
         return !user_paused(s, r, tps, n);
 }
@@ -195,10 +197,11 @@ static int host_pausing(void *arg, const lc_topic_partition_t *tps, size_t n, bo
 
         for (size_t i = 0; i < n; i++)
                 if (!lc_sink_parts_find(&s->parts, tps[i].topic, tps[i].partition))
-                        return lc_err_set_cls(err, LC_FATAL, 0, CLS_ILLEGAL,
-                                              "SinkTasks may not %s partitions that are not currently assigned to "
-                                              "them.",
-                                              on ? "pause" : "resume");
+                        return lc_err_set_cls(
+                                err, LC_FATAL, 0, CLS_ILLEGAL,
+                                "SinkTasks may not %s partitions that are not currently assigned to "
+                                "them.",
+                                on ? "pause" : "resume");
         for (size_t i = 0; i < n; i++)
                 lc_sink_parts_find(&s->parts, tps[i].topic, tps[i].partition)->user_paused = on;
         if (s->repause || s->paused || s->redelivery)
@@ -223,8 +226,8 @@ static void host_seek(void *arg, const lc_topic_partition_t *tp)
         lc_sink_part_t *p = lc_sink_parts_find(&s->parts, tp->topic, tp->partition);
 
         if (!p || tp->offset < 0) {
-                lc_log(LC_WARN, "TASK", "%s Cannot rewind %s-%" PRId32 " to offset %" PRId64, t->label, tp->topic,
-                       tp->partition, tp->offset);
+                lc_log(LC_WARN, "TASK", "%s Cannot rewind %s-%" PRId32 " to offset %" PRId64, t->label,
+                       tp->topic, tp->partition, tp->offset);
                 return;
         }
         p->rewind = tp->offset;
@@ -280,8 +283,8 @@ static int open_parts(lc_sink_t *s, const lc_topic_partition_t *tps, size_t n, l
 
                 if (err->kind != LC_RETRIABLE || end > give_up)
                         return -1;
-                lc_log(LC_WARN, "TASK", "%s open failed and is tried again in %lld ms: %s", t->label, (long long)wait,
-                       err->msg);
+                lc_log(LC_WARN, "TASK", "%s open failed and is tried again in %lld ms: %s", t->label,
+                       (long long)wait, err->msg);
                 trace = lc_err_trace(err);
                 lc_task_status(t, LC_RUNNING, trace);
                 free(trace);
@@ -324,8 +327,8 @@ static void on_assigned(void *arg, const lc_topic_partition_t *tps, size_t n)
                 lc_sink_part_t *p = lc_sink_parts_find(&s->parts, at[i].topic, at[i].partition);
                 if (at[i].offset >= 0)
                         p->committed = p->current = p->consumed = at[i].offset;
-                lc_log(LC_DEBUG, "TASK", "%s Assigned topic partition %s-%" PRId32 " with offset %" PRId64, s->t->label,
-                       at[i].topic, at[i].partition, at[i].offset);
+                lc_log(LC_DEBUG, "TASK", "%s Assigned topic partition %s-%" PRId32 " with offset %" PRId64,
+                       s->t->label, at[i].topic, at[i].partition, at[i].offset);
         }
         free(at);
         if (s->redelivery && !s->batch)
@@ -390,10 +393,8 @@ static void on_committed(void *arg, uint64_t seq, const lc_err_t *err)
         lc_sink_commit_done(arg, seq, err);
 }
 
-const lc_consumer_events_t lc_sink_events = { .assigned = on_assigned,
-                                              .revoked = on_revoked,
-                                              .lost = on_lost,
-                                              .committed = on_committed };
+const lc_consumer_events_t lc_sink_events = {
+        .assigned = on_assigned, .revoked = on_revoked, .lost = on_lost, .committed = on_committed};
 
 void lc_sink_fill_host(lc_script_host_t *host)
 {

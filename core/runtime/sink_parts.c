@@ -23,12 +23,12 @@ lc_sink_part_t *lc_sink_parts_add(lc_sink_parts_t *p, const char *topic, int32_t
                 part->topic = NULL;
         }
         name = part->topic ? part->topic : lc_strdup(topic);
-        *part = (lc_sink_part_t){ .topic = name,
-                                  .partition = partition,
-                                  .committed = LC_NO_OFFSET,
-                                  .current = LC_NO_OFFSET,
-                                  .consumed = LC_NO_OFFSET,
-                                  .rewind = LC_NO_OFFSET };
+        *part = (lc_sink_part_t){.topic = name,
+                                 .partition = partition,
+                                 .committed = LC_NO_OFFSET,
+                                 .current = LC_NO_OFFSET,
+                                 .consumed = LC_NO_OFFSET,
+                                 .rewind = LC_NO_OFFSET};
         return part;
 }
 
@@ -50,16 +50,16 @@ void lc_sink_parts_free(lc_sink_parts_t *p)
         memset(p, 0, sizeof(*p));
 }
 
-lc_topic_partition_t *lc_sink_parts_collect(const lc_sink_parts_t *p, bool (*want)(const lc_sink_part_t *part),
-                                            size_t *n)
+lc_topic_partition_t *lc_sink_parts_collect(const lc_sink_parts_t *p,
+                                            bool (*want)(const lc_sink_part_t *part), size_t *n)
 {
         lc_topic_partition_t *out = lc_calloc(p->n + 1, sizeof(*out));
 
         *n = 0;
         for (size_t i = 0; i < p->n; i++)
                 if (!want || want(&p->v[i]))
-                        out[(*n)++] = (lc_topic_partition_t){ .topic = p->v[i].topic,
-                                                              .partition = p->v[i].partition,
-                                                              .offset = p->v[i].current };
+                        out[(*n)++] = (lc_topic_partition_t){.topic = p->v[i].topic,
+                                                             .partition = p->v[i].partition,
+                                                             .offset = p->v[i].current};
         return out;
 }

@@ -14,11 +14,11 @@ enum { LC_NO_OFFSET = -1001 }; /* RD_KAFKA_OFFSET_INVALID */
 typedef struct lc_sink_part {
         char *topic;
         int32_t partition;
-        bool user_paused;    /* by the task itself */
-        int64_t committed;   /* last committed, or the position when assigned */
-        int64_t current;     /* delivered: what may be committed */
-        int64_t consumed;    /* of the batch in hand, delivered or not */
-        int64_t rewind;      /* to seek to before the next poll */
+        bool user_paused;  /* by the task itself */
+        int64_t committed; /* last committed, or the position when assigned */
+        int64_t current;   /* delivered: what may be committed */
+        int64_t consumed;  /* of the batch in hand, delivered or not */
+        int64_t rewind;    /* to seek to before the next poll */
 } lc_sink_part_t;
 
 typedef struct lc_sink_parts {
@@ -31,7 +31,7 @@ lc_sink_part_t *lc_sink_parts_add(lc_sink_parts_t *p, const char *topic, int32_t
 void lc_sink_parts_remove(lc_sink_parts_t *p, const char *topic, int32_t partition);
 void lc_sink_parts_free(lc_sink_parts_t *p);
 /* Those that `want` accepts (NULL: all) with their current offsets. malloc'ed. */
-lc_topic_partition_t *lc_sink_parts_collect(const lc_sink_parts_t *p, bool (*want)(const lc_sink_part_t *part),
-                                            size_t *n);
+lc_topic_partition_t *lc_sink_parts_collect(const lc_sink_parts_t *p,
+                                            bool (*want)(const lc_sink_part_t *part), size_t *n);
 
 #endif

@@ -17,10 +17,11 @@
 #include <string.h>
 
 enum {
-        MAX_POLL_RECORDS = 2000,   /* Java's 500 when its name is set by the user */
-        WAIT_MAX_MS = 10000,       /* the consumer has to be polled now and then */
-        RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000,
-        REWIND_MS = 100            /* before a seek that did not work is tried again */
+        MAX_POLL_RECORDS = 2000, /* Java's 500 when its name is set by the user */
+        WAIT_MAX_MS = 10000,     /* the consumer has to be polled now and then */
+        RETRY_MIN_MS = 1000,
+        RETRY_MAX_MS = 60000,
+        REWIND_MS = 100 /* before a seek that did not work is tried again */
 };
 
 #define CLS_SINK_TASK "org.apache.kafka.connect.sink.SinkTask"
@@ -32,7 +33,8 @@ static int convert_key(void *arg, lc_record_t *r, lc_err_t *err)
         lc_task_t *t = arg;
         const lc_schema_t *schema = NULL;
 
-        if (t->key->cls->to_connect(t->key, r->topic, NULL, r->key_bytes, &r->batch->arena, &schema, &r->key, err))
+        if (t->key->cls->to_connect(t->key, r->topic, NULL, r->key_bytes, &r->batch->arena, &schema, &r->key,
+                                    err))
                 return -1;
         r->key_schema = schema;
         if (schema && lc_batch_hold_schema(r->batch, schema))
@@ -45,8 +47,8 @@ static int convert_value(void *arg, lc_record_t *r, lc_err_t *err)
         lc_task_t *t = arg;
         const lc_schema_t *schema = NULL;
 
-        if (t->value->cls->to_connect(t->value, r->topic, NULL, r->value_bytes, &r->batch->arena, &schema, &r->value,
-                                      err))
+        if (t->value->cls->to_connect(t->value, r->topic, NULL, r->value_bytes, &r->batch->arena, &schema,
+                                      &r->value, err))
                 return -1;
         r->value_schema = schema;
         if (schema && lc_batch_hold_schema(r->batch, schema))
@@ -61,8 +63,8 @@ static int convert_headers(void *arg, lc_record_t *r, lc_err_t *err)
         for (uint16_t i = 0; i < r->nheaders; i++) {
                 lc_header_t *h = &r->headers[i];
                 const lc_schema_t *schema = NULL;
-                if (t->header->cls->to_connect(t->header, r->topic, h->name, h->bytes, &r->batch->arena, &schema,
-                                               &h->value, err))
+                if (t->header->cls->to_connect(t->header, r->topic, h->name, h->bytes, &r->batch->arena,
+                                               &schema, &h->value, err))
                         return -1;
                 h->schema = schema;
                 if (schema && lc_batch_hold_schema(r->batch, schema))
@@ -76,11 +78,11 @@ static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
         int rc = 0;
 
         if (convert_key(t, r, err))
-                rc = lc_operator_failed(&t->op, LC_STAGE_KEY_CONVERTER, t->key->cls->class_name, r, convert_key, t,
-                                        err);
+                rc = lc_operator_failed(&t->op, LC_STAGE_KEY_CONVERTER, t->key->cls->class_name, r,
+                                        convert_key, t, err);
         if (!rc && convert_value(t, r, err))
-                rc = lc_operator_failed(&t->op, LC_STAGE_VALUE_CONVERTER, t->value->cls->class_name, r, convert_value,
-                                        t, err);
+                rc = lc_operator_failed(&t->op, LC_STAGE_VALUE_CONVERTER, t->value->cls->class_name, r,
+                                        convert_value, t, err);
         if (!rc && r->nheaders && convert_headers(t, r, err))
                 rc = lc_operator_failed(&t->op, LC_STAGE_HEADER_CONVERTER, t->header->cls->class_name, r,
                                         convert_headers, t, err);
@@ -132,13 +134,15 @@ static void on_record_failed(void *arg, uint32_t index, const lc_err_t *cause)
         lc_record_t *r = s->batch && index < s->batch->n ? &s->batch->records[index] : NULL;
         lc_err_t err = *cause;
 
-        if (lc_operator_report(&s->t->op, LC_STAGE_TASK_PUT, CLS_SINK_TASK, r, true, &err) < 0 && !s->put_err.kind)
+        if (lc_operator_report(&s->t->op, LC_STAGE_TASK_PUT, CLS_SINK_TASK, r, true, &err) < 0 &&
+            !s->put_err.kind)
                 s->put_err = err;
 }
 
 static void retry_later(lc_sink_t *s, const lc_err_t *err)
 {
-        lc_log(LC_ERROR, "TASK", "%s RetriableException from SinkTask: %s %s", s->t->label, err->msg, err->detail);
+        lc_log(LC_ERROR, "TASK", "%s RetriableException from SinkTask: %s %s", s->t->label, err->msg,
+               err->detail);
         if (!s->redelivery) {
                 s->redelivery = true;
                 lc_sink_set_paused(s, true, NULL);
@@ -169,7 +173,8 @@ static int deliver(lc_sink_t *s, lc_err_t *err)
         }
         if (rc) {
                 lc_log(LC_ERROR, "TASK",
-                       "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will not "
+                       "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will "
+                       "not "
                        "recover until manually restarted. Error: %s",
                        t->label, e.msg);
                 lc_err_wrap(&e, LC_CLS_CONNECT, "Exiting WorkerSinkTask due to unrecoverable exception.");
@@ -405,8 +410,8 @@ static void close_sink(lc_task_t *t)
         free(s);
 }
 
-const lc_task_ops_t lc_sink_task_ops = { .role = LC_SCRIPT_SINK_TASK,
-                                         .java_class = "WorkerSinkTask",
-                                         .build = build,
-                                         .execute = execute,
-                                         .close = close_sink };
+const lc_task_ops_t lc_sink_task_ops = {.role = LC_SCRIPT_SINK_TASK,
+                                        .java_class = "WorkerSinkTask",
+                                        .build = build,
+                                        .execute = execute,
+                                        .close = close_sink};

@@ -21,15 +21,16 @@
 #include <string.h>
 
 enum {
-        IDLE_MIN_MS = 100, IDLE_MAX_MS = 1000, /* after a poll without records */
-        FULL_MS = 100,                         /* the producer's queue is full, or a send may be tried again */
-        REST_MS = 10000                        /* without records the producer is closed: resting, one costs
-                                                  three threads, two connections and 0.1 % of a core */
+        IDLE_MIN_MS = 100,
+        IDLE_MAX_MS = 1000, /* after a poll without records */
+        FULL_MS = 100,      /* the producer's queue is full, or a send may be tried again */
+        REST_MS = 10000     /* without records the producer is closed: resting, one costs
+                               three threads, two connections and 0.1 % of a core */
 };
 
 /* One offset commit that is out. The store may call back after the task has gone. */
 typedef struct commit {
-        int refs;     /* atomic: the task, the store */
+        int refs; /* atomic: the task, the store */
         lc_task_t *task;
         int done;     /* atomic */
         lc_err_t err; /* valid once done */
@@ -45,14 +46,14 @@ typedef struct source {
         lc_batch_t *batch;  /* being sent */
         uint32_t at, limit; /* records[at..limit) are left to send */
         bool scattered;     /* the producer may have taken later records before an earlier one */
-        bool failed_after;  /* `after` happened at records[limit]: the task fails when those before are sent */
+        bool failed_after; /* `after` happened at records[limit]: the task fails when those before are sent */
         lc_err_t after;
-        bool send_failed;   /* a delivery failed under tolerance none */
+        bool send_failed; /* a delivery failed under tolerance none */
         lc_err_t send_err;
         bool commits_records; /* the script has commit_record */
         bool closing;
         lc_topics_used_t topics;
-        int64_t now;        /* of this round */
+        int64_t now; /* of this round */
         int64_t next_commit, commit_deadline;
         commit_t *commit;
         int idle_ms;
@@ -84,8 +85,8 @@ static void close_when_resting(source_t *s)
 {
         if (!s->producer || outstanding(s) || s->now - s->last_sent < REST_MS)
                 return;
-        lc_log(LC_DEBUG, "TASK", "%s No records for %d s: the producer is closed until there are some", s->t->label,
-               REST_MS / 1000);
+        lc_log(LC_DEBUG, "TASK", "%s No records for %d s: the producer is closed until there are some",
+               s->t->label, REST_MS / 1000);
         lc_producer_destroy(s->producer, 0);
         s->producer = NULL;
         lc_topic_creation_rest(s->creation);
@@ -127,7 +128,8 @@ static void committed(source_t *s)
 
         lc_err_clear(&err);
         if (lc_script_commit(s->t->script, &err))
-                lc_log(LC_ERROR, "OFFSET", "%s Exception thrown while calling task.commit(): %s", s->t->label, err.msg);
+                lc_log(LC_ERROR, "OFFSET", "%s Exception thrown while calling task.commit(): %s", s->t->label,
+                       err.msg);
 }
 
 static void harvest(source_t *s)
@@ -137,7 +139,8 @@ static void harvest(source_t *s)
         lc_err_clear(&err);
         if (lc_tracker_harvest(s->tracker, &err))
                 lc_log(LC_ERROR, "OFFSET",
-                       "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets under "
+                       "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets "
+                       "under "
                        "namespace %s. %s",
                        s->t->connector, err.msg);
 }
@@ -150,8 +153,8 @@ static void start_commit(source_t *s)
         size_t n;
 
         offsets_context(t, true);
-        lc_log(acked ? LC_INFO : LC_DEBUG, "OFFSET", "%s Committing offsets for %" PRIu64 " acknowledged messages",
-               t->label, acked);
+        lc_log(acked ? LC_INFO : LC_DEBUG, "OFFSET",
+               "%s Committing offsets for %" PRIu64 " acknowledged messages", t->label, acked);
         n = lc_tracker_begin(s->tracker, &entries);
         if (!n) {
                 lc_tracker_end(s->tracker, true);
@@ -187,7 +190,8 @@ static void check_commit(source_t *s)
         offsets_context(t, true);
         if (!done)
                 lc_log(LC_ERROR, "OFFSET",
-                       "%s Timed out waiting to flush offsets to storage; will try again on next flush interval "
+                       "%s Timed out waiting to flush offsets to storage; will try again on next flush "
+                       "interval "
                        "with latest offsets",
                        t->label);
         else if (!ok)
@@ -264,8 +268,8 @@ static void commit_record(source_t *s, lc_record_t *r)
                 return;
         lc_err_clear(&err);
         if (lc_script_commit_record(s->t->script, r, &err))
-                lc_log(LC_ERROR, "TASK", "%s Exception thrown while calling task.commitRecord(): %s", s->t->label,
-                       err.msg);
+                lc_log(LC_ERROR, "TASK", "%s Exception thrown while calling task.commitRecord(): %s",
+                       s->t->label, err.msg);
 }
 
 /* Where a record came from, for the person who reads the trace. */
@@ -278,8 +282,9 @@ static void add_origin(const lc_record_t *r, lc_err_t *err)
                 return;
         if (r->u.src.offset.type != LC_NULL)
                 lc_record_offset_json(r, &offset, NULL);
-        snprintf(err->detail + used, sizeof(err->detail) - used, "\tat source partition %.400s, offset %.200s\n",
-                 r->u.src.partition->json, offset.len ? offset.p : "null");
+        snprintf(err->detail + used, sizeof(err->detail) - used,
+                 "\tat source partition %.400s, offset %.200s\n", r->u.src.partition->json,
+                 offset.len ? offset.p : "null");
         lc_buf_free(&offset);
 }
 
@@ -290,11 +295,12 @@ static bool delivery_failed(source_t *s, lc_record_t *r, const lc_err_t *cause)
         lc_err_t err = *cause;
 
         add_origin(r, &err);
-        lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", t->label, r->topic, err.msg, err.detail);
+        lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", t->label, r->topic, err.msg,
+               err.detail);
         if (err.kind != LC_FENCED && t->op.tolerate_all) {
                 err.kind = LC_DATA; /* tolerance all skips whatever the producer gave up (errors.md 2) */
-                lc_operator_report(&t->op, LC_STAGE_KAFKA_PRODUCE, "org.apache.kafka.connect.runtime.WorkerSourceTask",
-                                   r, false, &err);
+                lc_operator_report(&t->op, LC_STAGE_KAFKA_PRODUCE,
+                                   "org.apache.kafka.connect.runtime.WorkerSourceTask", r, false, &err);
                 return true;
         }
         if (!s->send_failed) {
@@ -350,8 +356,8 @@ static int convert_value(void *arg, lc_record_t *r, lc_err_t *err)
 {
         lc_task_t *t = arg;
 
-        return t->value->cls->from_connect(t->value, r->topic, NULL, r->value_schema, &r->value, &r->batch->arena,
-                                           &r->value_bytes, err);
+        return t->value->cls->from_connect(t->value, r->topic, NULL, r->value_schema, &r->value,
+                                           &r->batch->arena, &r->value_bytes, err);
 }
 
 /* Headers, key, value: Java's order. 0, 1 skip the record, -1. */
@@ -363,11 +369,11 @@ static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
                 rc = lc_operator_failed(&t->op, LC_STAGE_HEADER_CONVERTER, t->header->cls->class_name, r,
                                         convert_headers, t, err);
         if (!rc && !lc_task_is_nothing(t->key, r->key_schema, &r->key) && convert_key(t, r, err))
-                rc = lc_operator_failed(&t->op, LC_STAGE_KEY_CONVERTER, t->key->cls->class_name, r, convert_key, t,
-                                        err);
+                rc = lc_operator_failed(&t->op, LC_STAGE_KEY_CONVERTER, t->key->cls->class_name, r,
+                                        convert_key, t, err);
         if (!rc && !lc_task_is_nothing(t->value, r->value_schema, &r->value) && convert_value(t, r, err))
-                rc = lc_operator_failed(&t->op, LC_STAGE_VALUE_CONVERTER, t->value->cls->class_name, r, convert_value,
-                                        t, err);
+                rc = lc_operator_failed(&t->op, LC_STAGE_VALUE_CONVERTER, t->value->cls->class_name, r,
+                                        convert_value, t, err);
         return rc;
 }
 
@@ -388,7 +394,8 @@ static void prepare(source_t *s)
                 if (!rc)
                         rc = convert(t, r, &s->after);
                 if (!rc && __builtin_expect(r->timestamp < -1, 0))
-                        rc = lc_err_set_cls(&s->after, LC_FATAL, 0, "org.apache.kafka.common.errors.InvalidRecordException",
+                        rc = lc_err_set_cls(&s->after, LC_FATAL, 0,
+                                            "org.apache.kafka.common.errors.InvalidRecordException",
                                             "Invalid record timestamp %" PRId64, r->timestamp);
                 if (rc > 0) {
                         /* not registered: its offset is covered by a later record */
@@ -467,7 +474,8 @@ static int send_some(source_t *s, lc_err_t *err)
         if (s->at < until) {
                 lc_err_t sent;
                 uint32_t stop = until, took;
-                /* what was taken out of turn may be acknowledged by now: the producer must not see it again */
+                /* what was taken out of turn may be acknowledged by now: the producer must not see it again
+                 */
                 for (uint32_t i = s->at; s->scattered && i < stop; i++)
                         if (s->batch->records[i].state != LC_REC_NEW)
                                 stop = i;
@@ -486,8 +494,9 @@ static int send_some(source_t *s, lc_err_t *err)
         if (e.kind == LC_DATA) {
                 refused(s, &e);
         } else if (e.kind == LC_RETRIABLE) {
-                lc_log(LC_WARN, "TASK", "%s Failed to send record to topic '%s'. Backing off before retrying: %s",
-                       s->t->label, s->batch->records[s->at].topic, e.msg);
+                lc_log(LC_WARN, "TASK",
+                       "%s Failed to send record to topic '%s'. Backing off before retrying: %s", s->t->label,
+                       s->batch->records[s->at].topic, e.msg);
                 rest(s, FULL_MS);
         } else if (e.kind) {
                 lc_err_wrap(&e, LC_CLS_CONNECT, "Unrecoverable exception trying to send");
@@ -565,8 +574,8 @@ static int poll_script(source_t *s, lc_err_t *err)
         if (lc_script_poll(t->script, &s->batch, err)) {
                 if (err->kind != LC_RETRIABLE)
                         return -1;
-                lc_log(LC_WARN, "TASK", "%s failed to poll records from SourceTask. Will retry operation. %s", t->label,
-                       err->msg);
+                lc_log(LC_WARN, "TASK", "%s failed to poll records from SourceTask. Will retry operation. %s",
+                       t->label, err->msg);
                 lc_err_clear(err);
                 s->batch = NULL;
         }
@@ -668,8 +677,8 @@ static void close_source(lc_task_t *t)
         free(s);
 }
 
-const lc_task_ops_t lc_source_task_ops = { .role = LC_SCRIPT_SOURCE_TASK,
-                                           .java_class = "WorkerSourceTask",
-                                           .build = build,
-                                           .execute = execute,
-                                           .close = close_source };
+const lc_task_ops_t lc_source_task_ops = {.role = LC_SCRIPT_SOURCE_TASK,
+                                          .java_class = "WorkerSourceTask",
+                                          .build = build,
+                                          .execute = execute,
+                                          .close = close_source};

@@ -144,7 +144,7 @@ static bool wait_cancel(void *arg, int64_t ms)
 {
         lc_task_t *t = arg;
         int64_t end_ms = lc_now_ms() + ms;
-        struct timespec end = { .tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000 };
+        struct timespec end = {.tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000};
         bool yes;
 
         pthread_mutex_lock(&t->lock);
@@ -220,12 +220,12 @@ static int build(lc_task_t *t, lc_err_t *err)
             !(t->chain = lc_chain_new(t->sv, t->config, err)))
                 return -1;
         size = lc_client_java_value(t->sv->config, LC_CLIENT_PRODUCER, t->config, "max.request.size");
-        t->host = (lc_script_host_t){ .arg = t,
-                                      .connector = t->connector,
-                                      .task = t->id,
-                                      .stop = &t->stop,
-                                      .stopping = &t->stopping,
-                                      .max_request_size = size ? atoll(size) : 1048576 };
+        t->host = (lc_script_host_t){.arg = t,
+                                     .connector = t->connector,
+                                     .task = t->id,
+                                     .stop = &t->stop,
+                                     .stopping = &t->stopping,
+                                     .max_request_size = size ? atoll(size) : 1048576};
         if (t->ops->role == LC_SCRIPT_SOURCE_TASK) {
                 t->host.offset_get = host_offset_get;
                 t->host.timeout = host_timeout;
@@ -319,7 +319,8 @@ static void *task_thread(void *arg)
                 lc_log(LC_WARN, "TASK", "%s Task failed while it was being stopped: %s", t->label, trace);
         else if (failed)
                 lc_log(LC_ERROR, "TASK",
-                       "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will not "
+                       "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will "
+                       "not "
                        "recover until manually restarted: %s",
                        t->label, trace);
         close_all(t, started);
@@ -344,8 +345,8 @@ int lc_task_start_thread(lc_task_t *t, lc_err_t *err)
         int rc;
 
         if (lc_waker_init(&t->stop) || lc_waker_init(&t->waker))
-                return lc_err_set(err, LC_FATAL, errno, "No descriptors for task %s-%d: %s", t->connector, t->id,
-                                  strerror(errno));
+                return lc_err_set(err, LC_FATAL, errno, "No descriptors for task %s-%d: %s", t->connector,
+                                  t->id, strerror(errno));
         pthread_attr_init(&attr);
         pthread_attr_setstacksize(&attr, STACK);
         sigfillset(&all);
@@ -371,7 +372,7 @@ void lc_topics_used_note(lc_topics_used_t *u, lc_task_t *t, const char *topic, i
                         ;
                 if (i == u->n) {
                         u->v = lc_realloc(u->v, (u->n + 1) * sizeof(*u->v));
-                        u->v[u->n++] = (lc_topic_use_t){ .name = lc_strdup(topic), .told_ms = -TOLD_MS };
+                        u->v[u->n++] = (lc_topic_use_t){.name = lc_strdup(topic), .told_ms = -TOLD_MS};
                 }
                 u->last = topic;
                 u->last_at = i;

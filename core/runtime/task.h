@@ -35,29 +35,29 @@ struct lc_task {
         lc_services_t *sv;
         char *connector;
         int id;
-        char label[80];               /* "WorkerSourceTask{id=file-src-0}", cut when the name is long */
+        char label[80]; /* "WorkerSourceTask{id=file-src-0}", cut when the name is long */
         int task_count;
         lc_props_t *raw_config, *raw_task;
         lc_props_t *config, *task_config; /* resolved, once the thread runs */
         const lc_plugin_t *plugin;
         const lc_task_ops_t *ops;
-        void *impl;                   /* the ops' */
+        void *impl; /* the ops' */
         lc_script_t *script;
         lc_script_host_t host;
         lc_operator_t op;
         lc_chain_t *chain;
         lc_converter_t *key, *value, *header;
-        int64_t after_ms;             /* of the last retriable error, -1: the script did not say */
-        bool built;                   /* statuses carry the version from here on */
-        lc_waker_t stop;              /* the script's waits end; woken by stop and target changes */
-        lc_waker_t waker;             /* the task's waits end: the same, delivery reports, commits */
-        volatile int stopping;        /* atomic; the script reads it */
-        bool ended;                   /* atomic: the thread is past its last status */
+        int64_t after_ms;      /* of the last retriable error, -1: the script did not say */
+        bool built;            /* statuses carry the version from here on */
+        lc_waker_t stop;       /* the script's waits end; woken by stop and target changes */
+        lc_waker_t waker;      /* the task's waits end: the same, delivery reports, commits */
+        volatile int stopping; /* atomic; the script reads it */
+        bool ended;            /* atomic: the thread is past its last status */
         pthread_t thread;
 
         pthread_mutex_t lock;
-        pthread_cond_t cancelling;    /* `cancelled` was set; monotonic clock */
-        bool cancelled;               /* abandoned: no statuses, no commits */
+        pthread_cond_t cancelling; /* `cancelled` was set; monotonic clock */
+        bool cancelled;            /* abandoned: no statuses, no commits */
         lc_target_state_t target;
 };
 
@@ -86,7 +86,8 @@ int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_e
 /* Forget wake-ups of the script's waker that were not for the end. */
 void lc_task_rearm(lc_task_t *t);
 /* Skip work for what every C converter maps to null: no schema, no value. */
-static inline bool lc_task_is_nothing(const lc_converter_t *cv, const lc_schema_t *schema, const lc_value_t *v)
+static inline bool lc_task_is_nothing(const lc_converter_t *cv, const lc_schema_t *schema,
+                                      const lc_value_t *v)
 {
         return !schema && v->type == LC_NULL && !cv->cls->arg;
 }
@@ -99,7 +100,7 @@ typedef struct lc_topic_use {
 typedef struct lc_topics_used {
         lc_topic_use_t *v;
         size_t n;
-        const char *last;    /* pointer of the last record's topic */
+        const char *last; /* pointer of the last record's topic */
         size_t last_at;
 } lc_topics_used_t;
 void lc_topics_used_note(lc_topics_used_t *u, lc_task_t *t, const char *topic, int64_t now_ms);

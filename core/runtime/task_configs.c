@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define CLS_TOO_MANY "org.apache.kafka.connect.runtime.TooManyTasksException"
-#define TOO_MANY                                                                                              \
-        "The connector %s has generated %d tasks, which is greater than %" PRId64                             \
-        ", the maximum number of tasks it is configured to create. This behaviour should be considered a "    \
-        "bug and is disallowed. If necessary, it can be permitted by reconfiguring the connector with "       \
-        "'tasks.max.enforce' set to false; however, this option will be removed in a future release of "      \
+#define TOO_MANY                                                                                             \
+        "The connector %s has generated %d tasks, which is greater than %" PRId64                            \
+        ", the maximum number of tasks it is configured to create. This behaviour should be considered a "   \
+        "bug and is disallowed. If necessary, it can be permitted by reconfiguring the connector with "      \
+        "'tasks.max.enforce' set to false; however, this option will be removed in a future release of "     \
         "Kafka Connect."
 
 int lc_tasks_max_check(const char *connector, const lc_props_t *config, int ntasks, lc_err_t *err)
@@ -26,7 +26,8 @@ int lc_tasks_max_check(const char *connector, const lc_props_t *config, int ntas
                 return lc_err_set_cls(err, LC_FATAL, 0, CLS_TOO_MANY, TOO_MANY, connector, ntasks, max);
         lc_log(LC_WARN, "WORKER",
                "The connector %s has generated %d tasks, which is greater than %" PRId64
-               ", the maximum number of tasks it is configured to create. This behaviour should be considered a "
+               ", the maximum number of tasks it is configured to create. This behaviour should be "
+               "considered a "
                "bug and will be disallowed in future releases of Kafka Connect.",
                connector, ntasks, max);
         return 0;
@@ -63,10 +64,10 @@ static bool has_variable(const char *raw)
         return colon && strchr(colon, '}');
 }
 
-lc_props_t *lc_task_config_finish(const lc_plugin_t *plugin, const lc_props_t *raw, const lc_props_t *resolved,
-                                  const lc_props_t *made)
+lc_props_t *lc_task_config_finish(const lc_plugin_t *plugin, const lc_props_t *raw,
+                                  const lc_props_t *resolved, const lc_props_t *made)
 {
-        static const char *const copied[] = { "topics", "topics.regex" };
+        static const char *const copied[] = {"topics", "topics.regex"};
         lc_props_t *p = lc_props_copy(made), *out;
 
         lc_props_set(p, "task.class", plugin->task_class);

@@ -12,7 +12,7 @@
 /* TooManyTasksException, or a warning with tasks.max.enforce=false. config: resolved. */
 int lc_tasks_max_check(const char *connector, const lc_props_t *config, int ntasks, lc_err_t *err);
 /* The map of one task as it is written. `made` is what the connector gave for it. */
-lc_props_t *lc_task_config_finish(const lc_plugin_t *plugin, const lc_props_t *raw, const lc_props_t *resolved,
-                                  const lc_props_t *made);
+lc_props_t *lc_task_config_finish(const lc_plugin_t *plugin, const lc_props_t *raw,
+                                  const lc_props_t *resolved, const lc_props_t *made);
 
 #endif

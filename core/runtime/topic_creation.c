@@ -36,7 +36,7 @@ struct lc_topic_creation {
 
 static int compile(patterns_t *p, const char *list, lc_err_t *err)
 {
-        lc_strv_t items = { 0 };
+        lc_strv_t items = {0};
         int rc = 0;
 
         lc_strv_split(&items, list ? list : "");
@@ -67,8 +67,8 @@ static bool matches(const patterns_t *p, const char *topic)
         return false;
 }
 
-static int number(const lc_props_t *p, const char *group, const char *key, const group_t *def, int other, int *out,
-                  lc_err_t *err)
+static int number(const lc_props_t *p, const char *group, const char *key, const group_t *def, int other,
+                  int *out, lc_err_t *err)
 {
         char *name = lc_asprintf("%s.%s", group, key);
         const char *v = lc_props_get(p, name);
@@ -79,15 +79,15 @@ static int number(const lc_props_t *p, const char *group, const char *key, const
         if (!v && def) {
                 *out = other;
         } else if (!v) {
-                rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                    "Missing required configuration \"" PREFIX
-                                    "%s\" which has no default value.",
-                                    name);
+                rc = lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "Missing required configuration \"" PREFIX "%s\" which has no default value.", name);
         } else {
                 n = strtol(v, &end, 10);
                 if (end == v || *end)
                         rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                            "Invalid value %s for configuration " PREFIX "%s: Not a number of type %s",
+                                            "Invalid value %s for configuration " PREFIX
+                                            "%s: Not a number of type %s",
                                             v, name, !strcmp(key, "partitions") ? "INT" : "SHORT");
                 else if (n != -1 && (n < 1 || n > INT32_MAX))
                         rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
@@ -102,7 +102,7 @@ static int number(const lc_props_t *p, const char *group, const char *key, const
 
 static int parse_group(group_t *g, const lc_props_t *all, const char *name, const group_t *def, lc_err_t *err)
 {
-        static const char *const own[] = { "include", "exclude", "partitions", "replication.factor" };
+        static const char *const own[] = {"include", "exclude", "partitions", "replication.factor"};
         char *prefix = lc_asprintf("%s.", name);
         const char *include, *exclude;
         int rc = -1;
@@ -113,8 +113,7 @@ static int parse_group(group_t *g, const lc_props_t *all, const char *name, cons
         exclude = lc_props_get(g->settings, "exclude");
         if (number(all, name, "replication.factor", def, def ? def->replication : 0, &g->replication, err) ||
             number(all, name, "partitions", def, def ? def->partitions : 0, &g->partitions, err) ||
-            (def && compile(&g->include, include, err)) ||
-            (def && compile(&g->exclude, exclude, err)))
+            (def && compile(&g->include, include, err)) || (def && compile(&g->exclude, exclude, err)))
                 goto done;
         for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
                 lc_props_del(g->settings, own[i]);
@@ -126,7 +125,7 @@ done:
 
 static int parse(lc_topic_creation_t *tc, const lc_props_t *all, lc_err_t *err)
 {
-        lc_strv_t names = { 0 };
+        lc_strv_t names = {0};
         const char *list = lc_props_get(all, "groups");
         group_t def;
         int rc = -1;
@@ -158,8 +157,8 @@ done:
         return rc;
 }
 
-int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, int task, const lc_props_t *config,
-                          lc_topic_creation_t **out, lc_err_t *err)
+int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, int task,
+                          const lc_props_t *config, lc_topic_creation_t **out, lc_err_t *err)
 {
         lc_props_t *all = lc_props_prefixed(config, PREFIX);
         lc_topic_creation_t *tc = NULL;
@@ -278,15 +277,17 @@ int lc_topic_creation_ensure(lc_topic_creation_t *tc, const char *topic, lc_err_
         }
         g = group_of(tc, topic);
         describe(g, topic, &text);
-        lc_log(LC_INFO, "TASK", "Creating topic '%s' with the settings of group '%s': %s", topic, g->name, text.p);
+        lc_log(LC_INFO, "TASK", "Creating topic '%s' with the settings of group '%s': %s", topic, g->name,
+               text.p);
         n = lc_admin_create_topic(tc->admin, topic, g->partitions, g->replication, g->settings, ASK_MS, err);
         if (n >= 0)
                 lc_strv_add(&tc->known, topic);
         else if (err->kind != LC_RETRIABLE)
-                lc_err_wrap(err, LC_CLS_CONNECT,
-                            "Task failed to create new topic %s. Ensure that the task is authorized to create "
-                            "topics or that the topic exists and restart the task",
-                            text.p);
+                lc_err_wrap(
+                        err, LC_CLS_CONNECT,
+                        "Task failed to create new topic %s. Ensure that the task is authorized to create "
+                        "topics or that the topic exists and restart the task",
+                        text.p);
         lc_buf_free(&text);
         return n < 0 ? -1 : 0;
 }

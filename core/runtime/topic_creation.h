@@ -12,8 +12,8 @@
 typedef struct lc_topic_creation lc_topic_creation_t;
 
 /* *out NULL: topics are left to the broker (no groups, or topic.creation.enable=false). */
-int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, int task, const lc_props_t *config,
-                          lc_topic_creation_t **out, lc_err_t *err);
+int lc_topic_creation_new(const lc_worker_config_t *wc, const char *connector, int task,
+                          const lc_props_t *config, lc_topic_creation_t **out, lc_err_t *err);
 void lc_topic_creation_free(lc_topic_creation_t *tc); /* NULL is fine */
 /* The topic exists when this returns 0. LC_RETRIABLE: the cluster did not answer. */
 int lc_topic_creation_ensure(lc_topic_creation_t *tc, const char *topic, lc_err_t *err);

@@ -222,7 +222,7 @@ size_t lc_tracker_begin(lc_tracker_t *t, const lc_offset_entry_t **entries)
                 f->has_writing = true;
                 f->pending = NULL;
                 f->has_pending = false;
-                t->entries[t->nentries++] = (lc_offset_entry_t){ .partition = f->json, .offset = f->writing };
+                t->entries[t->nentries++] = (lc_offset_entry_t){.partition = f->json, .offset = f->writing};
         }
         *entries = t->entries;
         return t->nentries;
@@ -246,7 +246,8 @@ void lc_tracker_end(lc_tracker_t *t, bool ok)
         if (!t->writing)
                 return;
         t->writing = false;
-        HASH_ITER(hh, t->fifos, f, next) {
+        HASH_ITER(hh, t->fifos, f, next)
+        {
                 if (f->has_writing) {
                         if (!ok && !f->has_pending) {
                                 f->pending = f->writing;
@@ -269,7 +270,8 @@ void lc_tracker_free(lc_tracker_t *t)
 
         if (!t)
                 return;
-        HASH_ITER(hh, t->fifos, f, next) {
+        HASH_ITER(hh, t->fifos, f, next)
+        {
                 for (lc_record_t *r = f->head, *after; r; r = after) {
                         after = r->u.src.next;
                         if (r->state == LC_REC_SUBMITTED || r->state == LC_REC_ACKED)

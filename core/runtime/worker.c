@@ -12,7 +12,8 @@
 #include <uthash.h>
 
 enum {
-        POOL_SIZE = 4, POOL_CAP = 64,
+        POOL_SIZE = 4,
+        POOL_CAP = 64,
         CONNECTOR_STOP_MS = 5000, /* connector-config 5: slow shutdown */
         POOL_STOP_MS = 2000
 };
@@ -41,7 +42,8 @@ lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err)
 
         (void)err;
         w->sv = lc_services_new(deps);
-        w->pool = lc_pool_new(POOL_SIZE, (int)(w->sv->graceful_ms > 1000 ? w->sv->graceful_ms : 1000), POOL_CAP);
+        w->pool = lc_pool_new(POOL_SIZE, (int)(w->sv->graceful_ms > 1000 ? w->sv->graceful_ms : 1000),
+                              POOL_CAP);
         return w;
 }
 
@@ -70,7 +72,7 @@ void lc_worker_run(lc_worker_t *w, void (*fn)(void *arg), void *arg)
 {
         call_t *call = lc_malloc(sizeof(*call));
 
-        *call = (call_t){ .fn = fn, .arg = arg };
+        *call = (call_t){.fn = fn, .arg = arg};
         lc_pool_push(w->pool, call_job, call);
 }
 
@@ -112,8 +114,8 @@ static void refuse_now(void *arg)
         free(r);
 }
 
-static void refuse(lc_worker_t *w, const char *name, lc_worker_done_fn *done, lc_task_configs_fn *configs, void *arg,
-                   const char *why)
+static void refuse(lc_worker_t *w, const char *name, lc_worker_done_fn *done, lc_task_configs_fn *configs,
+                   void *arg, const char *why)
 {
         refusal_t *r = lc_calloc(1, sizeof(*r));
 
@@ -157,9 +159,12 @@ static bool wait_connector(lc_worker_t *w, lc_connector_t *c, int64_t end)
 static void finish_connector(lc_worker_t *w, connector_entry_t *e, int64_t end)
 {
         if (!wait_connector(w, e->c, end)) {
-                lc_log(LC_ERROR, "WORKER", "Connector '%s' failed to properly shut down, has become unresponsive, and "
-                       "may be consuming external resources. Correct the configuration for this connector or remove "
-                       "the connector. After fixing the connector, it may be necessary to restart this worker to "
+                lc_log(LC_ERROR, "WORKER",
+                       "Connector '%s' failed to properly shut down, has become unresponsive, and "
+                       "may be consuming external resources. Correct the configuration for this connector or "
+                       "remove "
+                       "the connector. After fixing the connector, it may be necessary to restart this "
+                       "worker to "
                        "release any consumed resources.",
                        e->name);
                 lc_connector_cancel(e->c);
@@ -239,7 +244,8 @@ static void drop_task(lc_worker_t *w, task_entry_t *e)
 }
 
 int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_props_t *connector_config,
-                         int task_count, const lc_props_t *task_config, lc_target_state_t target, lc_err_t *err)
+                         int task_count, const lc_props_t *task_config, lc_target_state_t target,
+                         lc_err_t *err)
 {
         task_entry_t *e = find_task(w, name, task);
         lc_err_t mine;
@@ -296,8 +302,8 @@ void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids)
                         continue;
                 e = find_task(w, ids->v[i].connector, ids->v[i].task);
                 if (!e) {
-                        lc_log(LC_DEBUG, "WORKER", "Ignoring stop request for unowned task %s-%d", ids->v[i].connector,
-                               (int)ids->v[i].task);
+                        lc_log(LC_DEBUG, "WORKER", "Ignoring stop request for unowned task %s-%d",
+                               ids->v[i].connector, (int)ids->v[i].task);
                         continue;
                 }
                 lc_log(LC_INFO, "WORKER", "Stopping task %s", e->key);
@@ -305,7 +311,8 @@ void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids)
         }
         end = lc_now_ms() + w->sv->graceful_ms;
         for (size_t i = 0; i < ids->n; i++) {
-                task_entry_t *e = ids->v[i].task < 0 ? NULL : find_task(w, ids->v[i].connector, ids->v[i].task);
+                task_entry_t *e =
+                        ids->v[i].task < 0 ? NULL : find_task(w, ids->v[i].connector, ids->v[i].task);
                 if (e)
                         finish_task(w, e, end);
         }
@@ -341,10 +348,10 @@ void lc_worker_free(lc_worker_t *w)
                 lc_task_stop(t->t);
         end = lc_now_ms() + CONNECTOR_STOP_MS;
         HASH_ITER(hh, w->connectors, c, cnext)
-                finish_connector(w, c, end);
+        finish_connector(w, c, end);
         end = lc_now_ms() + w->sv->graceful_ms;
         HASH_ITER(hh, w->tasks, t, tnext)
-                finish_task(w, t, end);
+        finish_task(w, t, end);
         lc_pool_free(w->pool, POOL_STOP_MS);
         lc_services_shut(w->sv);
         lc_services_unref(w->sv);

@@ -27,7 +27,7 @@ typedef struct lc_worker_deps {
         void *arg;
 } lc_worker_deps_t;
 lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err);
-void lc_worker_free(lc_worker_t *w); /* stops what still runs */
+void lc_worker_free(lc_worker_t *w);                               /* stops what still runs */
 void lc_worker_set_generation(lc_worker_t *w, int32_t generation); /* for statuses */
 /* Run fn(arg) on the pool: validation and other user code of the herder. */
 void lc_worker_run(lc_worker_t *w, void (*fn)(void *arg), void *arg);
@@ -51,7 +51,8 @@ void lc_worker_task_configs(lc_worker_t *w, const char *name, const lc_props_t *
 
 /* Start one task's thread. A failure before the thread exists is written as FAILED and returned. */
 int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_props_t *connector_config,
-                         int task_count, const lc_props_t *task_config, lc_target_state_t target, lc_err_t *err);
+                         int task_count, const lc_props_t *task_config, lc_target_state_t target,
+                         lc_err_t *err);
 /* Stop all of `ids` (task >= 0) together: offsets committed, UNASSIGNED written; waits at most
  * task.shutdown.graceful.timeout.ms in all, then abandons. */
 void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids);
