@@ -4,6 +4,7 @@ local connect = require "connect"
 local lines = require "connect.lines"
 local json = connect.json
 local ffi = k.ffi
+local proc = require "spec.support.proc"
 
 describe("connect", function()
   describe("null", function()
@@ -222,9 +223,10 @@ describe("connect", function()
       package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
       require "connect.ffi" require "connect.record" require "connect.lines" require "connect.schema"
       print(require("connect.json").encode(require("connect.json").decode "[1,{}]"))]]
-    local f = io.popen("luajit -e '" .. code .. "' 2>&1")
-    local out = f:read "*a"
-    f:close()
+    local script = os.tmpname()
+    proc.write(script, code)
+    local out = proc.run((os.getenv "LC_LUA" or "luajit") .. " " .. script .. " 2>&1")
+    os.remove(script)
     assert.equal("[1,{}]\n", out)
   end)
 end)
