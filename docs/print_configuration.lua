@@ -120,7 +120,7 @@ end
 add ""
 add [[
 Not set by Java names: `partitioner=murmur2_random`, `socket.nagle.disable=true`, `socket.keepalive.enable=true`,
-`queue.buffering.max.messages=100000`, `queued.max.messages.kbytes=4096`. Defaults that differ from Java's:
+`queue.buffering.max.messages=50000`, `queued.max.messages.kbytes=4096`. Defaults that differ from Java's:
 `batch.size` 1000000, `buffer.memory` 16 MB. Two more Java defaults are kept where librdkafka has others:
 `isolation.level` read_uncommitted, `check.crcs` true.
 

@@ -59,7 +59,7 @@ static const pair_t base_all[] = {
 };
 static const pair_t base_producer[] = {
         {"partitioner", "murmur2_random"},
-        {"queue.buffering.max.messages", "100000"},
+        {"queue.buffering.max.messages", "50000"},
         {"queue.buffering.max.kbytes", "16384"},
         {"message.max.bytes", "1048576"},
         {"batch.size", "1000000"},
