@@ -21,12 +21,15 @@ local function row(p, name)
   end
 end
 
+ffi.cdef "void free(void *p);"
+
 local function infos(p, config)
   local err = core.err()
   local i = ffi.gc(C.lc_config_infos_new "x", C.lc_config_infos_free)
   for n = 0, p.nrows - 1 do -- as the worker's validation does before it asks the plugin
     local out, errors = ffi.new "char *[1]", ffi.new "lc_strv_t"
     C.lc_config_parse(p.rows[n], p.rows[n].name, core.props(config), out, errors)
+    C.lc_strv_free(errors)
     C.lc_config_infos_add(i, p.rows[n], p.rows[n].name).value = out[0]
   end
   if p.validate(p, core.props(config), i, err) < 0 then error(core.msg(err), 0) end
@@ -84,6 +87,8 @@ describe("plugins", function()
     local out, errors = ffi.new "char *[1]", ffi.new "lc_strv_t"
     assert.equal(-1, C.lc_config_parse(row(p, "topic"), "topic", core.props { topic = "" }, out, errors))
     assert.equal("Invalid value  for configuration topic: String must be non-empty", ffi.string(errors.v[0]))
+    C.lc_strv_free(errors)
+    ffi.C.free(out[0])
   end)
 
   it("FileStreamSource is exactly once with a file only", function()
@@ -233,6 +238,8 @@ describe("plugins", function()
       C.lc_config_parse(row(p, name), name, core.props { [name] = value }, out, errors)
       local list = {}
       for i = 0, tonumber(errors.n) - 1 do list[i + 1] = ffi.string(errors.v[i]) end
+      C.lc_strv_free(errors)
+      ffi.C.free(out[0])
       return list
     end
     assert.same({ "Invalid value 11 for configuration i: Value must be no more than 10" }, errors_of("i", "11"))
@@ -357,6 +364,7 @@ describe("plugins", function()
     ffi.C.setenv("LUACONNECT_HOME", ".", 1)
     local home = C.lc_home_find(err)
     assert.is_not_nil(k.read(k.text(home) .. "/lua/connect/boot.lua"))
+    ffi.C.free(home)
     ffi.C.setenv("LUACONNECT_HOME", dir, 1)
     assert.is_true(C.lc_home_find(err) == nil)
     assert.matches("LUACONNECT_HOME is", core.msg(err))

@@ -10,7 +10,7 @@ local ctx = rest.context()
 local function call(...) return rest.call(ctx, ...) end
 
 -- Memory that lc_request_free() may free.
-ffi.cdef "void *calloc(size_t n, size_t size); char *strdup(const char *s);"
+ffi.cdef "void *calloc(size_t n, size_t size); char *strdup(const char *s); void free(void *p);"
 local function new(ctype, n)
   return ffi.cast(ctype .. " *", ffi.C.calloc(n or 1, ffi.sizeof(ctype)))
 end
@@ -347,8 +347,11 @@ describe("answers", function()
       C.lc_strv_add(req.names, "no-status-yet")
       req.ninfos = 2
       req.info = new("lc_connector_info_t", 2)
-      req.info[0] = info("one", {})[0]
-      req.info[1] = info("no-status-yet", {})[0]
+      for n, name in ipairs { "one", "no-status-yet" } do
+        local i = info(name, {})
+        req.info[n - 1] = i[0]
+        ffi.C.free(i)
+      end
       req.state = new("lc_connector_state_t", 2)
       req.state[0].name = dup "one"
       status(req.state[0].connector, -1, ffi.C.LC_RUNNING, "1")
