@@ -175,7 +175,7 @@ static void on_created(lc_request_t *req)
 /* Until a signal, the end of the herder, or (if asked for) the answer to a creation. */
 static void wait_for(bool creation)
 {
-        while (!stop && !flag(&is_fatal) && !(creation && flag(&created))) {
+        while (!lc_stopped(&stop) && !flag(&is_fatal) && !(creation && flag(&created))) {
                 lc_waker_wait(&waker, -1);
                 lc_waker_clear(&waker);
         }

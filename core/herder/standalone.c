@@ -8,6 +8,7 @@
  * Source:    standalone.md 4.   Tests: spec/unit/herder_spec.lua, golden/standalone/rest.json
  */
 #include "base/alloc.h"
+#include "base/waker.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/client_config.h"
@@ -79,7 +80,7 @@ static char *cluster_id(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
         lc_err_t last;
 
         lc_err_clear(&last);
-        while (admin && !id && !(stop && *stop) && lc_now_ms() < end) {
+        while (admin && !id && !lc_stopped(stop) && lc_now_ms() < end) {
                 lc_err_clear(&last);
                 id = lc_admin_cluster_id(admin, CLUSTER_ID_TRY_MS, &last);
                 if (!id && lc_now_ms() - said >= SAY_MS) {
@@ -88,7 +89,7 @@ static char *cluster_id(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                                servers, last.msg);
                 }
         }
-        if (!id && stop && *stop)
+        if (!id && lc_stopped(stop))
                 lc_err_set(err, LC_FATAL, 0, "Stopped while connecting to the Kafka cluster");
         else if (!id)
                 lc_err_set_cls(err, LC_FATAL, 2, LC_CLS_CONNECT,

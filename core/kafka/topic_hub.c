@@ -8,6 +8,7 @@
  */
 #include "kafka/topic_hub.h"
 #include "base/alloc.h"
+#include "base/waker.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "kafka/topic_hub_internal.h"
@@ -415,7 +416,7 @@ int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *er
         if (ensure_running(hub, err) < 0)
                 return -1;
         pthread_mutex_lock(&hub->lock);
-        while (!t->at_end && !t->failed && !(stop && *stop))
+        while (!t->at_end && !t->failed && !lc_stopped(stop))
                 wait_changed(hub, lc_now_ms() + FLUSH_SLICE_MS);
         if (t->failed && err && !err->kind)
                 *err = t->error;
@@ -666,7 +667,7 @@ char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_
 {
         int64_t since = lc_now_ms(), until = since + hub->api_ms, said = since;
 
-        while (!(stop && *stop) && lc_now_ms() < until) {
+        while (!lc_stopped(stop) && lc_now_ms() < until) {
                 char *id = rd_kafka_clusterid(hub->producer->rk, 100);
                 if (id) {
                         char *copy = lc_strdup(id);
@@ -682,7 +683,7 @@ char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_
         }
         lc_err_set_cls(err, LC_FATAL, RD_KAFKA_RESP_ERR__TIMED_OUT,
                        "org.apache.kafka.common.errors.TimeoutException",
-                       stop && *stop ? "Stopped while waiting for a broker"
+                       lc_stopped(stop) ? "Stopped while waiting for a broker"
                                      : "Timed out waiting for a node assignment. Call: listNodes");
         return NULL;
 }

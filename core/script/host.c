@@ -6,6 +6,7 @@
  */
 #include "script/state.h"
 #include "base/alloc.h"
+#include "base/waker.h"
 #include "base/log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { SLICE_MS = 100 }; /* without a waker the stopping flag is looked at this 
 
 static int is_stopping(const lc_state_t *st)
 {
-        return st->host && st->host->stopping && *st->host->stopping;
+        return st->host && lc_stopped(st->host->stopping);
 }
 
 /* sleep(ms) -> true when the wait ended early: stopping */

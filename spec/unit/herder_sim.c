@@ -17,7 +17,7 @@
 static pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sim_cond = PTHREAD_COND_INITIALIZER;
 static lc_buf_t sim_trace;
-static char sim_fail_start[64], sim_fail_write[64];
+static char sim_fail_start[64], sim_fail_write[64]; /* under sim_lock */
 static int sim_protocol = 1, sim_second, sim_follower, sim_silent;
 
 static void say(const char *fmt, ...)
@@ -29,6 +29,14 @@ static void say(const char *fmt, ...)
         lc_buf_vprintf(&sim_trace, fmt, ap);
         va_end(ap);
         lc_buf_addc(&sim_trace, '\n');
+        pthread_mutex_unlock(&sim_lock);
+}
+
+/* What shall fail, as a copy. */
+static void sim_failing(const char *from, char to[64])
+{
+        pthread_mutex_lock(&sim_lock);
+        memcpy(to, from, 64);
         pthread_mutex_unlock(&sim_lock);
 }
 
@@ -93,10 +101,12 @@ static void set_started(lc_worker_t *w, const char *name, bool yes)
 static void bring_to(lc_worker_t *w, const char *name, lc_target_state_t t, lc_worker_done_fn *done,
                      void *arg)
 {
+        char failing[64];
         lc_err_t err;
 
         lc_err_clear(&err);
-        if (!strcmp(sim_fail_start, name) && t == LC_TARGET_STARTED) {
+        sim_failing(sim_fail_start, failing);
+        if (!strcmp(failing, name) && t == LC_TARGET_STARTED) {
                 status(w, name, -1, LC_FAILED);
                 lc_err_set(&err, LC_FATAL, 0, "it does not start");
         } else {
@@ -225,12 +235,14 @@ static void put_record(topic_t *t, const char *key, const char *value)
 static int put_f(lc_config_store_t *s, lc_err_t *err, const char *value, const char *fmt, ...)
 {
         lc_buf_t key = LC_BUF_INIT;
+        char failing[64];
         va_list ap;
 
         va_start(ap, fmt);
         lc_buf_vprintf(&key, fmt, ap);
         va_end(ap);
-        if (sim_fail_write[0] && !strncmp(key.p, sim_fail_write, strlen(sim_fail_write))) {
+        sim_failing(sim_fail_write, failing);
+        if (failing[0] && !strncmp(key.p, failing, strlen(failing))) {
                 lc_buf_free(&key);
                 return lc_err_set(err, LC_RETRIABLE, 0, "Error writing to Kafka");
         }
@@ -625,7 +637,9 @@ lc_herder_t *sim_start(const lc_worker_config_t *wc, const lc_plugins_t *plugins
         lc_err_clear(&err);
         sim_protocol = protocol;
         sim_second = sim_follower = sim_silent = 0;
+        pthread_mutex_lock(&sim_lock);
         sim_fail_start[0] = sim_fail_write[0] = '\0';
+        pthread_mutex_unlock(&sim_lock);
         lc_buf_clear(&sim_trace);
         h = protocol < 0 ? lc_herder_standalone_new(&deps, &err) : lc_herder_distributed_new(&deps, &err);
         if (lc_herder_start(h, &never, &err) < 0) {
@@ -643,8 +657,10 @@ void sim_record(const char *key, const char *value)
 
 void sim_fail(const char *start, const char *write)
 {
+        pthread_mutex_lock(&sim_lock);
         snprintf(sim_fail_start, sizeof(sim_fail_start), "%s", start);
         snprintf(sim_fail_write, sizeof(sim_fail_write), "%s", write);
+        pthread_mutex_unlock(&sim_lock);
 }
 
 void sim_members(int second, int follower)

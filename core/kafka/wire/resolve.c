@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 typedef struct lookup {
-        atomic_int refs;
+        atomic_int refs, finished;
         lc_waker_t done; /* rung by the thread; result and rc are written before */
         char *host, port[8];
         struct addrinfo *result;
@@ -44,6 +44,7 @@ static void *run(void *arg)
 
         l->rc = look_up(l->host, l->port, 0, &l->result);
         l->error = errno;
+        atomic_store_explicit(&l->finished, 1, memory_order_release);
         lc_waker_wake(&l->done);
         drop(l);
         return NULL;
@@ -89,7 +90,8 @@ int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t t
         for (;;) {
                 int64_t left = end - lc_now_ms();
 
-                if (lc_waker_wait_fd(wait->waker, l->done.fd, left > 0 ? (int)left : 0)) {
+                if (lc_waker_wait_fd(wait->waker, l->done.fd, left > 0 ? (int)left : 0) &&
+                    atomic_load_explicit(&l->finished, memory_order_acquire)) {
                         if (l->rc == 0) {
                                 *out = l->result;
                                 l->result = NULL;
