@@ -270,7 +270,7 @@ static int start(run_t *r)
                 return start_failed(&err);
         lc_rest_hold_health(r->rest, r->args->nfiles > 0);
         if (start_herder(r, &err)) {
-                if (stop)
+                if (lc_stopped(&stop))
                         return LC_EXIT_OK;
                 if (err.code != LC_EXIT_CONNECT)
                         return start_failed(&err);
@@ -281,7 +281,7 @@ static int start(run_t *r)
         lc_rest_serve(r->rest, r->herder);
         lc_log(LC_INFO, "MAIN", "Kafka Connect worker initialization took %lldms",
                (long long)(lc_now_ms() - r->started_ms));
-        for (int i = 0; i < r->args->nfiles && !stop && !flag(&is_fatal); i++)
+        for (int i = 0; i < r->args->nfiles && !lc_stopped(&stop) && !flag(&is_fatal); i++)
                 if (create_connector(r, r->args->files[i], &err)) {
                         lc_log(LC_ERROR, "MAIN", "Stopping after connector error");
                         log_error(&err);
