@@ -1,6 +1,5 @@
 -- bench/idle.lua: memory and processor time of a worker without connectors.
 local kafka = require "spec.support.kafka"
-local proc = require "spec.support.proc"
 local ffi = require "ffi"
 
 local function idle(m, what, worker)

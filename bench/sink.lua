@@ -7,7 +7,7 @@ local function round(m, what, worker, topic, size)
   os.remove(out)
   local name = kafka.unique "snk"
   local pid = worker.process.pid
-  local cpu, start = m.cpu(pid), proc.now()
+  local start = proc.now()
   local code, text = worker:request("PUT", "/connectors/" .. name .. "/config",
     { ["connector.class"] = "FileStreamSink", file = out, topics = topic })
   assert(code == 201, text)
@@ -21,7 +21,7 @@ local function round(m, what, worker, topic, size)
   end
   proc.wait_for("the first line", function() return bytes() > 0 end, 120)
   local first, had = proc.now(), bytes()
-  cpu = m.cpu(pid)
+  local cpu = m.cpu(pid)
   proc.wait_for("all lines", function() return bytes() >= size end, 300)
   local seconds, spent = proc.now() - first, m.cpu(pid) - cpu
   local records = m.lines * (size - had) / size

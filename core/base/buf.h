@@ -20,7 +20,10 @@ typedef struct lc_buf {
         bool oom;
 } lc_buf_t;
 
-#define LC_BUF_INIT { NULL, 0, 0, false }
+#define LC_BUF_INIT                                                                                          \
+        {                                                                                                    \
+                NULL, 0, 0, false                                                                            \
+        }
 
 /* Make room for `more` bytes and the NUL. Returns 0, or -1 with b->oom set. */
 int lc_buf_reserve(lc_buf_t *b, size_t more);
@@ -32,6 +35,9 @@ void lc_buf_vprintf(lc_buf_t *b, const char *fmt, va_list ap);
 void lc_buf_clear(lc_buf_t *b); /* keeps the memory */
 void lc_buf_free(lc_buf_t *b);
 char *lc_buf_take(lc_buf_t *b, size_t *len); /* never NULL unless oom; len may be NULL */
-static inline bool lc_buf_ok(const lc_buf_t *b) { return !b->oom; }
+static inline bool lc_buf_ok(const lc_buf_t *b)
+{
+        return !b->oom;
+}
 
 #endif

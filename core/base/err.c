@@ -14,8 +14,8 @@ void lc_err_clear(lc_err_t *err)
         err->where[0] = err->msg[0] = err->detail[0] = '\0';
 }
 
-int lc_err_set_(lc_err_t *err, const char *file, int line, lc_err_kind_t kind, int code,
-                const char *cls, const char *fmt, ...)
+int lc_err_set_(lc_err_t *err, const char *file, int line, lc_err_kind_t kind, int code, const char *cls,
+                const char *fmt, ...)
 {
         const char *base = strrchr(file, '/');
         va_list ap;

@@ -12,7 +12,7 @@
 
 enum { MAX_AREAS = 64 };
 
-static const char *const level_names[] = { "OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
+static const char *const level_names[] = {"OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
         char area[24];
@@ -102,9 +102,8 @@ void lc_log_(lc_log_level_t level, const char *area, const char *fmt, ...)
         if ((int)level > level_of(area))
                 return;
         localtime_r(&s, &tm);
-        lc_buf_printf(&b, "%04d-%02d-%02d %02d:%02d:%02d,%03d %-5s ", tm.tm_year + 1900,
-                      tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                      (int)(now % 1000), level_names[level]);
+        lc_buf_printf(&b, "%04d-%02d-%02d %02d:%02d:%02d,%03d %-5s ", tm.tm_year + 1900, tm.tm_mon + 1,
+                      tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(now % 1000), level_names[level]);
         if (context[0])
                 lc_buf_printf(&b, "[%s] ", context);
         lc_buf_printf(&b, "%-7s ", area);
@@ -134,6 +133,5 @@ bool lc_log_due(int64_t *last, int64_t ms)
 
         if (before && now - before < ms)
                 return false;
-        return __atomic_compare_exchange_n(last, &before, now, false, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED);
+        return __atomic_compare_exchange_n(last, &before, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

@@ -17,7 +17,7 @@ typedef enum { LC_LOG_OFF = 0, LC_ERROR, LC_WARN, LC_INFO, LC_DEBUG, LC_TRACE } 
 void lc_log_(lc_log_level_t level, const char *area, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 extern int lc_log_max_level; /* the most verbose level any area logs; read without lock */
-#define lc_log(level, area, ...) \
+#define lc_log(level, area, ...)                                                                             \
         ((int)(level) <= lc_log_max_level ? lc_log_((level), (area), __VA_ARGS__) : (void)0)
 
 /* Context of this thread's lines, e.g. "file-src|task-0"; NULL for none. Copied (120 bytes). */

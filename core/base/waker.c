@@ -52,14 +52,14 @@ static int wait_fds(struct pollfd *fds, nfds_t n, int ms)
 
 bool lc_waker_wait(lc_waker_t *w, int ms)
 {
-        struct pollfd f = { .fd = w->fd, .events = POLLIN };
+        struct pollfd f = {.fd = w->fd, .events = POLLIN};
 
         return wait_fds(&f, 1, ms) > 0;
 }
 
 int lc_waker_wait_fd(lc_waker_t *w, int fd, int ms)
 {
-        struct pollfd f[2] = { { .fd = w->fd, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+        struct pollfd f[2] = {{.fd = w->fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
 
         return wait_fds(f, 2, ms) > 0 && f[1].revents ? 1 : 0;
 }

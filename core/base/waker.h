@@ -21,7 +21,6 @@ bool lc_waker_wait(lc_waker_t *w, int ms);
 /* Wait until `fd` is readable, the waker is woken, or `ms` passed. 1 readable, 0 otherwise. */
 int lc_waker_wait_fd(lc_waker_t *w, int fd, int ms);
 
-
 /* A stop flag that another thread or a signal sets: every wait looks at it after a wake-up. NULL: never. */
 static inline bool lc_stopped(const volatile int *flag)
 {

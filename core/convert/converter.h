@@ -16,7 +16,7 @@
 typedef struct lc_converter lc_converter_t;
 
 typedef struct lc_converter_class {
-        const char *class_name;   /* org.apache.kafka.connect.json.JsonConverter */
+        const char *class_name; /* org.apache.kafka.connect.json.JsonConverter */
         bool converter, header_converter;
         /* config without the key./value./header. prefix. role: "key", "value" or "header". */
         lc_converter_t *(*create)(const struct lc_converter_class *cls, const lc_props_t *config,
@@ -28,8 +28,7 @@ typedef struct lc_converter_class {
                             lc_slice_t *out, lc_err_t *err);
         /* bytes -> Connect data; in.p NULL is null. */
         int (*to_connect)(lc_converter_t *cv, const char *topic, const char *header, lc_slice_t in,
-                          lc_arena_t *arena, const lc_schema_t **schema, lc_value_t *value,
-                          lc_err_t *err);
+                          lc_arena_t *arena, const lc_schema_t **schema, lc_value_t *value, lc_err_t *err);
         const struct lc_config_row *rows; /* its config definition (config/def.h), rows[nrows] */
         int nrows;
         void *arg; /* for scripted classes */

@@ -16,20 +16,26 @@
 #include "data/value.h"
 
 typedef enum {
-        LC_J_NULL, LC_J_TRUE, LC_J_FALSE, LC_J_NUMBER, LC_J_STRING, LC_J_ARRAY, LC_J_OBJECT
+        LC_J_NULL,
+        LC_J_TRUE,
+        LC_J_FALSE,
+        LC_J_NUMBER,
+        LC_J_STRING,
+        LC_J_ARRAY,
+        LC_J_OBJECT
 } lc_jtype_t;
 
 typedef struct lc_json lc_json_t;
 struct lc_json {
         lc_jtype_t type;
-        bool integral;       /* NUMBER: no fraction, no exponent */
-        const char *s;       /* STRING: text; NUMBER: the literal */
-        size_t len;          /* of s; ARRAY, OBJECT: number of children */
-        const char *key;     /* name in the parent object, NULL otherwise */
+        bool integral;   /* NUMBER: no fraction, no exponent */
+        const char *s;   /* STRING: text; NUMBER: the literal */
+        size_t len;      /* of s; ARRAY, OBJECT: number of children */
+        const char *key; /* name in the parent object, NULL otherwise */
         size_t key_len;
-        lc_json_t *child;    /* first child */
-        lc_json_t *next;     /* next sibling */
-        const char *at;      /* where the value starts in the text */
+        lc_json_t *child; /* first child */
+        lc_json_t *next;  /* next sibling */
+        const char *at;   /* where the value starts in the text */
 };
 
 enum {

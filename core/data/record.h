@@ -44,24 +44,24 @@ enum { LC_REC_NEW = 0, LC_REC_DROPPED, LC_REC_SUBMITTED, LC_REC_ACKED };
 
 struct lc_record {
         lc_batch_t *batch;
-        const char *topic;           /* terminated; same pointer within runs of one topic */
-        int32_t partition;           /* Kafka partition, -1: the partitioner decides */
-        uint8_t state;               /* LC_REC_* */
-        uint8_t timestamp_type;      /* sink: 0 none, 1 CreateTime, 2 LogAppendTime */
+        const char *topic;      /* terminated; same pointer within runs of one topic */
+        int32_t partition;      /* Kafka partition, -1: the partitioner decides */
+        uint8_t state;          /* LC_REC_* */
+        uint8_t timestamp_type; /* sink: 0 none, 1 CreateTime, 2 LogAppendTime */
         uint16_t nheaders;
-        int64_t timestamp;           /* ms; -1 none */
+        int64_t timestamp; /* ms; -1 none */
         lc_value_t key, value;
         const lc_schema_t *key_schema, *value_schema; /* borrowed: lc_batch_hold_schema() */
         lc_header_t *headers;
         lc_slice_t key_bytes, value_bytes; /* source: converted; sink: as consumed */
         union {
-                struct {             /* source */
+                struct {                                  /* source */
                         lc_source_partition_t *partition; /* NULL: no offsets (stdin) */
                         /* a MAP; or an INT64 n, short for {batch->offset_field: n}; or NULL */
                         lc_value_t offset;
                         lc_record_t *next; /* the tracker's FIFO */
                 } src;
-                struct {             /* sink: where it came from, whatever transforms say */
+                struct { /* sink: where it came from, whatever transforms say */
                         const char *topic;
                         int64_t offset;
                         int32_t partition;
@@ -73,9 +73,9 @@ struct lc_batch {
         int refs;
         uint32_t n, cap;
         lc_record_t *records;
-        const char *offset_field;    /* see src.offset; a literal or in the arena */
+        const char *offset_field; /* see src.offset; a literal or in the arena */
         lc_arena_t arena;
-        void (*on_free)(void *arg);  /* e.g. destroys the consumed messages; may be NULL */
+        void (*on_free)(void *arg); /* e.g. destroys the consumed messages; may be NULL */
         void *on_free_arg;
         const lc_schema_t **schemas; /* references dropped with the batch */
         uint32_t nschemas, schemas_cap;

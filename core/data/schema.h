@@ -19,24 +19,24 @@ typedef struct lc_field {
 
 /* Read the fields freely; change them only through the builder in schema.c. */
 struct lc_schema {
-        int refs;                 /* atomic; < 0 = static */
-        lc_type_t type;           /* LC_INT8 .. LC_STRUCT, LC_BOOLEAN, LC_STRING, LC_BYTES */
+        int refs;       /* atomic; < 0 = static */
+        lc_type_t type; /* LC_INT8 .. LC_STRUCT, LC_BOOLEAN, LC_STRING, LC_BYTES */
         bool optional;
         bool has_version, has_default;
         int version;
-        const char *name, *doc;   /* or NULL */
-        const lc_props_t *params; /* or NULL */
-        lc_value_t def;           /* default value, memory in the schema's arena */
+        const char *name, *doc;        /* or NULL */
+        const lc_props_t *params;      /* or NULL */
+        lc_value_t def;                /* default value, memory in the schema's arena */
         const lc_schema_t *key, *elem; /* map key; map value or array element */
         const lc_field_t *fields;
         uint32_t nfields;
-        lc_type_t logical;        /* LC_DECIMAL, LC_DATE, LC_TIME, LC_TIMESTAMP by name, else LC_NULL */
-        int32_t scale;            /* of LC_DECIMAL; valid iff has_scale */
+        lc_type_t logical; /* LC_DECIMAL, LC_DATE, LC_TIME, LC_TIMESTAMP by name, else LC_NULL */
+        int32_t scale;     /* of LC_DECIMAL; valid iff has_scale */
         bool has_scale;
         struct lc_schema_private *priv;
 };
 
-extern const lc_schema_t lc_schema_string;          /* STRING, required */
+extern const lc_schema_t lc_schema_string; /* STRING, required */
 extern const lc_schema_t lc_schema_optional_string;
 extern const lc_schema_t lc_schema_bytes;
 extern const lc_schema_t lc_schema_optional_bytes;

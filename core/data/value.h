@@ -25,23 +25,23 @@ typedef enum {
         LC_FLOAT32,
         LC_FLOAT64,
         LC_BOOLEAN,
-        LC_STRING,    /* UTF-8 as it came, not yet checked: writers replace malformed bytes by U+FFFD */
+        LC_STRING, /* UTF-8 as it came, not yet checked: writers replace malformed bytes by U+FFFD */
         LC_BYTES,
         LC_ARRAY,
         LC_MAP,
         LC_STRUCT,
-        LC_DECIMAL,   /* logical values: java.math.BigDecimal, java.util.Date */
-        LC_DATE,      /* u.i: ms since 1970, as java.util.Date */
+        LC_DECIMAL, /* logical values: java.math.BigDecimal, java.util.Date */
+        LC_DATE,    /* u.i: ms since 1970, as java.util.Date */
         LC_TIME,
         LC_TIMESTAMP,
-        LC_OBJECT     /* a Java object of no Connect type (tests, errors): u.s is its class name */
+        LC_OBJECT /* a Java object of no Connect type (tests, errors): u.s is its class name */
 } lc_type_t;
 
 typedef struct lc_value lc_value_t;
 typedef struct lc_decimal {
         int32_t scale;
-        uint32_t len;             /* of unscaled */
-        const uint8_t *unscaled;  /* big endian two's complement, shortest */
+        uint32_t len;            /* of unscaled */
+        const uint8_t *unscaled; /* big endian two's complement, shortest */
 } lc_decimal_t;
 typedef struct lc_struct_value {
         const struct lc_schema *schema; /* borrowed: whoever owns the arena holds a reference */
@@ -52,7 +52,7 @@ struct lc_value {
         uint8_t type;  /* lc_type_t */
         uint8_t flags; /* LC_VF_* */
         uint16_t pad;
-        uint32_t len;  /* STRING, BYTES: bytes; ARRAY: items; MAP: entries */
+        uint32_t len; /* STRING, BYTES: bytes; ARRAY: items; MAP: entries */
         union {
                 int64_t i;               /* BOOLEAN (0/1), INT*, DATE, TIME, TIMESTAMP */
                 double f;                /* FLOAT64 */
@@ -70,15 +70,15 @@ enum {
 
 static inline lc_value_t lc_value_null(void)
 {
-        return (lc_value_t){ .type = LC_NULL };
+        return (lc_value_t){.type = LC_NULL};
 }
 static inline lc_value_t lc_value_int64(int64_t i)
 {
-        return (lc_value_t){ .type = LC_INT64, .u.i = i };
+        return (lc_value_t){.type = LC_INT64, .u.i = i};
 }
 static inline lc_value_t lc_value_string(const char *s, size_t len)
 {
-        return (lc_value_t){ .type = LC_STRING, .len = (uint32_t)len, .u.s = s };
+        return (lc_value_t){.type = LC_STRING, .len = (uint32_t)len, .u.s = s};
 }
 
 /* Deep copy into `a`. -1 when memory is out. */

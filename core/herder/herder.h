@@ -19,37 +19,38 @@
 #include "storage/status_store.h"
 
 typedef enum {
-        LC_REQ_HEALTH,         /* a no-op through the herder's thread */
-        LC_REQ_LIST,           /* -> names */
-        LC_REQ_INFO,           /* -> info (name, config, tasks, type) */
-        LC_REQ_CREATE,         /* connector may be NULL; config, initial_state -> info, 201 */
-        LC_REQ_PUT_CONFIG,     /* config -> info, 201 or 200 */
-        LC_REQ_PATCH_CONFIG,   /* config (NULL value removes) -> info, 200 */
-        LC_REQ_DELETE,         /* 204 */
-        LC_REQ_STATUS,         /* -> state */
-        LC_REQ_TASKS,          /* -> info with task configs */
-        LC_REQ_TASK_STATUS,    /* task -> state.tasks[0] */
-        LC_REQ_RESTART,        /* include_tasks, only_failed -> 204, or 202 with state */
-        LC_REQ_RESTART_TASK,   /* 204 */
-        LC_REQ_PAUSE, LC_REQ_RESUME, /* 202 */
-        LC_REQ_STOP,           /* 204 */
-        LC_REQ_TOPICS,         /* -> names */
+        LC_REQ_HEALTH,       /* a no-op through the herder's thread */
+        LC_REQ_LIST,         /* -> names */
+        LC_REQ_INFO,         /* -> info (name, config, tasks, type) */
+        LC_REQ_CREATE,       /* connector may be NULL; config, initial_state -> info, 201 */
+        LC_REQ_PUT_CONFIG,   /* config -> info, 201 or 200 */
+        LC_REQ_PATCH_CONFIG, /* config (NULL value removes) -> info, 200 */
+        LC_REQ_DELETE,       /* 204 */
+        LC_REQ_STATUS,       /* -> state */
+        LC_REQ_TASKS,        /* -> info with task configs */
+        LC_REQ_TASK_STATUS,  /* task -> state.tasks[0] */
+        LC_REQ_RESTART,      /* include_tasks, only_failed -> 204, or 202 with state */
+        LC_REQ_RESTART_TASK, /* 204 */
+        LC_REQ_PAUSE,
+        LC_REQ_RESUME, /* 202 */
+        LC_REQ_STOP,   /* 204 */
+        LC_REQ_TOPICS, /* -> names */
         LC_REQ_TOPICS_RESET,
-        LC_REQ_OFFSETS,        /* -> offsets */
-        LC_REQ_VALIDATE        /* config -> infos */
+        LC_REQ_OFFSETS, /* -> offsets */
+        LC_REQ_VALIDATE /* config -> infos */
 } lc_request_op_t;
 
 typedef struct lc_connector_info {
         char *name;
-        lc_props_t *config;      /* raw */
+        lc_props_t *config; /* raw */
         int ntasks;
-        lc_props_t **tasks;      /* LC_REQ_TASKS only, raw */
-        const char *type;        /* "source", "sink", "unknown" */
+        lc_props_t **tasks; /* LC_REQ_TASKS only, raw */
+        const char *type;   /* "source", "sink", "unknown" */
 } lc_connector_info_t;
 typedef struct lc_connector_state {
         char *name;
         lc_status_t connector;
-        lc_status_t *tasks;      /* sorted by id */
+        lc_status_t *tasks; /* sorted by id */
         size_t ntasks;
         const char *type;
 } lc_connector_state_t;
@@ -64,22 +65,22 @@ struct lc_request {
         lc_props_t *config;
         lc_target_state_t initial_state; /* LC_TARGET_NONE: not given */
         bool include_tasks, only_failed;
-        bool want_info, want_status;     /* LIST with ?expand= */
-        int forward;                     /* -1 absent, 0, 1 */
-        int64_t deadline_ms;             /* monotonic: answered with the 500 of rest 1.2 when it passes */
+        bool want_info, want_status; /* LIST with ?expand= */
+        int forward;                 /* -1 absent, 0, 1 */
+        int64_t deadline_ms;         /* monotonic: answered with the 500 of rest 1.2 when it passes */
         void (*done)(lc_request_t *req);
         void *arg;
         /* the answer */
-        int status;                      /* HTTP */
-        char *error;                     /* message when status >= 400 (may be NULL: "message":null) */
+        int status;  /* HTTP */
+        char *error; /* message when status >= 400 (may be NULL: "message":null) */
         bool created;
         lc_strv_t names;
-        lc_connector_info_t *info;       /* one, or ninfos for LIST */
-        lc_connector_state_t *state;     /* likewise */
+        lc_connector_info_t *info;   /* one, or ninfos for LIST */
+        lc_connector_state_t *state; /* likewise */
         size_t ninfos;
-        char *offsets_json;              /* LC_REQ_OFFSETS: the finished {"offsets":[...]} */
+        char *offsets_json; /* LC_REQ_OFFSETS: the finished {"offsets":[...]} */
         lc_config_infos_t *infos;
-        lc_request_t *next;              /* the herder's */
+        lc_request_t *next; /* the herder's */
 };
 lc_request_t *lc_request_new(lc_request_op_t op, const char *connector);
 void lc_request_free(lc_request_t *req);

@@ -15,7 +15,7 @@ typedef struct lc_admin lc_admin_t;
 lc_admin_t *lc_admin_new(const lc_props_t *conf, lc_err_t *err);
 void lc_admin_free(lc_admin_t *a);
 
-char *lc_admin_cluster_id(lc_admin_t *a, int ms, lc_err_t *err); /* malloc'ed */
+char *lc_admin_cluster_id(lc_admin_t *a, int ms, lc_err_t *err);                  /* malloc'ed */
 int lc_admin_partitions(lc_admin_t *a, const char *topic, int ms, lc_err_t *err); /* 0: no such topic */
 /* partitions, replication: -1 = broker's default. 1 created, 0 existed already, -1 error. */
 int lc_admin_create_topic(lc_admin_t *a, const char *topic, int partitions, int replication,

@@ -30,8 +30,8 @@ typedef struct lc_consumer_events {
 } lc_consumer_events_t;
 
 /* conf: librdkafka names, group.id included. `waker` is woken when something waits; may be NULL. */
-lc_consumer_t *lc_consumer_new(const lc_props_t *conf, lc_waker_t *waker,
-                               const lc_consumer_events_t *events, void *arg, lc_err_t *err);
+lc_consumer_t *lc_consumer_new(const lc_props_t *conf, lc_waker_t *waker, const lc_consumer_events_t *events,
+                               void *arg, lc_err_t *err);
 int lc_consumer_subscribe(lc_consumer_t *c, const lc_strv_t *topics, const char *regex, lc_err_t *err);
 /* Up to max_records that are there, waiting at most ms for the first. *batch NULL: none.
  * Sink records get bytes, topic, partition, offset, timestamp, raw headers; key and value undecoded. */
@@ -41,7 +41,8 @@ int lc_consumer_resume(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t
 int lc_consumer_seek(lc_consumer_t *c, const lc_topic_partition_t *tp, lc_err_t *err);
 /* Position (next offset) of assigned partitions: committed, or by auto.offset.reset. */
 int lc_consumer_position(lc_consumer_t *c, lc_topic_partition_t *tps, size_t n, lc_err_t *err);
-int lc_consumer_commit(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err); /* waits */
+int lc_consumer_commit(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n,
+                       lc_err_t *err); /* waits */
 int lc_consumer_commit_async(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, uint64_t seq,
                              lc_err_t *err);
 void lc_consumer_close(lc_consumer_t *c); /* revokes (callbacks run), leaves the group, frees */

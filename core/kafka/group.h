@@ -8,7 +8,8 @@
  * Rule:      after delivering an assignment the member does not join again before the herder said
  *            lc_group_assignment_done() or rebalance.timeout.ms passed, so that the allocation it reports
  *            is the one that runs.
- * Source:    reference group.md.   Tests: spec/unit/group_spec.lua (fixtures, mock), spec/kafka/group_spec.lua
+ * Source:    reference group.md.   Tests: spec/unit/group_spec.lua (fixtures, mock),
+ * spec/kafka/group_spec.lua
  */
 #ifndef LC_KAFKA_GROUP_H
 #define LC_KAFKA_GROUP_H
@@ -34,8 +35,8 @@ void lc_work_free(lc_work_t *w);
 
 typedef struct lc_assignment {
         int32_t generation;
-        int16_t protocol;      /* 0 default (eager), 1 compatible, 2 sessioned */
-        int16_t error;         /* 0, 1 CONFIG_MISMATCH */
+        int16_t protocol; /* 0 default (eager), 1 compatible, 2 sessioned */
+        int16_t error;    /* 0, 1 CONFIG_MISMATCH */
         char *member_id, *leader, *leader_url;
         bool is_leader;
         int64_t config_offset;
@@ -47,7 +48,7 @@ void lc_assignment_free(lc_assignment_t *a); /* NULL is fine */
 typedef struct lc_group_member { /* what the leader sees of each member */
         const char *id, *url;
         int64_t config_offset;
-        lc_work_t allocation;    /* empty for v0 */
+        lc_work_t allocation; /* empty for v0 */
 } lc_group_member_t;
 
 typedef struct lc_group_events {
@@ -62,7 +63,7 @@ typedef struct lc_group_events {
         /* Unreachable for heartbeat.interval.ms: stop everything, then lc_group_set_state() with an empty
          * allocation (joining again waits for that as above). Only when there was an assignment. */
         void (*coordinator_lost)(void *arg);
-        void (*error)(void *arg, const lc_err_t *err);   /* cannot be helped: the worker ends */
+        void (*error)(void *arg, const lc_err_t *err); /* cannot be helped: the worker ends */
         /* What the herder is doing, appended to *out when it was silent too long; may be NULL. */
         void (*stage)(void *arg, lc_buf_t *out);
 } lc_group_events_t;

@@ -684,7 +684,7 @@ char *lc_topic_hub_cluster_id(lc_topic_hub_t *hub, const volatile int *stop, lc_
         lc_err_set_cls(err, LC_FATAL, RD_KAFKA_RESP_ERR__TIMED_OUT,
                        "org.apache.kafka.common.errors.TimeoutException",
                        lc_stopped(stop) ? "Stopped while waiting for a broker"
-                                     : "Timed out waiting for a node assignment. Call: listNodes");
+                                        : "Timed out waiting for a node assignment. Call: listNodes");
         return NULL;
 }
 

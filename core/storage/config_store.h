@@ -20,20 +20,20 @@ const char *lc_target_state_name(lc_target_state_t t); /* "STARTED" */
 
 typedef struct lc_config_connector {
         char *name;
-        lc_props_t *config;          /* raw; NULL: only a target state is known */
-        lc_props_t *applied;         /* raw config in force when the tasks were committed, or NULL */
+        lc_props_t *config;  /* raw; NULL: only a target state is known */
+        lc_props_t *applied; /* raw config in force when the tasks were committed, or NULL */
         lc_target_state_t target;
-        lc_props_t **tasks;          /* committed raw task configs */
-        int ntasks;                  /* the committed count */
-        int generation;              /* of task sets, first = 0; -1 none */
-        int task_count_record;       /* tasks-fencing; -1 none */
-        bool inconsistent;           /* commit without all ids: no tasks to run */
+        lc_props_t **tasks;    /* committed raw task configs */
+        int ntasks;            /* the committed count */
+        int generation;        /* of task sets, first = 0; -1 none */
+        int task_count_record; /* tasks-fencing; -1 none */
+        bool inconsistent;     /* commit without all ids: no tasks to run */
 } lc_config_connector_t;
 
 typedef struct lc_config_snapshot {
-        int refs;                    /* atomic */
-        int64_t offset;              /* last parsed record + 1; -1 empty, always -1 in memory */
-        lc_config_connector_t *v;    /* those with a config, sorted by name */
+        int refs;                 /* atomic */
+        int64_t offset;           /* last parsed record + 1; -1 empty, always -1 in memory */
+        lc_config_connector_t *v; /* those with a config, sorted by name */
         size_t n;
         char *session_key, *session_key_algorithm; /* base64; NULL none */
         int64_t session_key_created;
@@ -59,7 +59,7 @@ typedef struct lc_config_store_ops {
         /* Create or check the topic, read to its end; blocks, ends early when *stop becomes nonzero. */
         int (*start)(lc_config_store_t *s, const lc_config_events_t *events, void *arg,
                      const volatile int *stop, lc_err_t *err);
-        lc_config_snapshot_t *(*snapshot)(lc_config_store_t *s); /* a reference for the caller */
+        lc_config_snapshot_t *(*snapshot)(lc_config_store_t *s);             /* a reference for the caller */
         int (*refresh)(lc_config_store_t *s, int timeout_ms, lc_err_t *err); /* read to the end */
         int (*put_connector)(lc_config_store_t *s, const char *name, const lc_props_t *config,
                              lc_target_state_t target /* LC_TARGET_NONE: leave */, lc_err_t *err);

@@ -13,16 +13,22 @@
 #include <stdint.h>
 
 typedef enum {
-        LC_UNASSIGNED, LC_RUNNING, LC_PAUSED, LC_FAILED, LC_RESTARTING, LC_STOPPED, LC_DESTROYED
+        LC_UNASSIGNED,
+        LC_RUNNING,
+        LC_PAUSED,
+        LC_FAILED,
+        LC_RESTARTING,
+        LC_STOPPED,
+        LC_DESTROYED
 } lc_state_t;
 const char *lc_state_name(lc_state_t s); /* "RUNNING" */
 
 typedef struct lc_status {
-        int task;          /* -1: the connector */
+        int task; /* -1: the connector */
         lc_state_t state;
         char *worker_id;
-        char *trace;       /* or NULL */
-        char *version;     /* or NULL */
+        char *trace;   /* or NULL */
+        char *version; /* or NULL */
         int32_t generation;
 } lc_status_t;
 void lc_status_clear(lc_status_t *s); /* frees the strings */

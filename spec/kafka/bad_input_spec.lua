@@ -263,7 +263,8 @@ describe("REST", function()
     local code = worker:request("POST", "/connectors", '{"name":"big","config":{"x":"' .. ("y"):rep(10000000) .. '"}}')
     assert.is_true(code >= 400)
     for _ = 1, 20 do
-      proc.run(("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; printf \"POST /connectors HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 100\\r\\nContent-Type: application/json\\r\\n\\r\\n{\" >&3'"):format(worker.port))
+      proc.run(("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%d; printf \"POST /connectors HTTP/1.1\\r\\nHost: x\\r\\n" ..
+        "Content-Length: 100\\r\\nContent-Type: application/json\\r\\n\\r\\n{\" >&3'"):format(worker.port))
     end
     for _, bad in ipairs { "{", "[]", '"x"', '{"name":5}', '{"name":"a","config":[]}', '{"name":"a","config":{"a":{}}}', "\255",
       "", '{"name":"a","bogus":1}' } do

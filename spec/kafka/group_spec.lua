@@ -1,6 +1,6 @@
 -- Membership on the real broker: one member, two members, leaving, silence, restarts, TLS and SASL.
 local core = require "spec.support.core"
-local C, ffi = core.load { "base/err.h", "base/log.h", "kafka/group.h" }
+local C = core.load { "base/err.h", "base/log.h", "kafka/group.h" }
 local kafka = require "spec.support.kafka"
 local probe = require "spec.support.group_probe"
 local proc = require "spec.support.proc"
@@ -251,7 +251,8 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.
 
   it("speaks SCRAM", function()
     for _, mechanism in ipairs { "SCRAM-SHA-256", "SCRAM-SHA-512" } do
-      local p = proc.start { "java", "-Xmx128m", "-cp", home .. "/lib/*", "kafka.admin.ConfigCommand", "--bootstrap-server", broker.bootstrap, "--alter",
+      local p = proc.start { "java", "-Xmx128m", "-cp", home .. "/lib/*", "kafka.admin.ConfigCommand",
+        "--bootstrap-server", broker.bootstrap, "--alter",
         "--entity-type", "users", "--entity-name", "kate", "--add-config", mechanism .. "=[password=pencil]",
         name = "scram", dir = proc.tmpdir "scram" }
       assert.equal(0, p:wait(60), p:log())
