@@ -65,7 +65,10 @@ static void own_kind(lua_State *L, lc_state_t *st, lc_err_kind_t kind)
         text = lua_tostring(L, -1);
         if (text && !strcmp(text, LC_CLS_CONFIG))
                 st->err->cls = LC_CLS_CONFIG;
-        lua_pop(L, 3);
+        lua_getfield(L, 1, "detail");
+        text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+        snprintf(st->err->detail, sizeof(st->err->detail), "%s", text);
+        lua_pop(L, 4);
 }
 
 static lc_err_kind_t kind_of(lua_State *L)
@@ -112,6 +115,8 @@ static int handler(lua_State *L)
                 lc_err_set(st->err, LC_FATAL, 0, "%s", text ? text : "?");
                 lua_pop(L, 1);
         }
+        if (st->err->detail[0]) /* of an error that came from C: its causes say more than our Lua does */
+                return 1;
         luaL_traceback(L, L, NULL, 1);
         text = lua_tostring(L, -1);
         snprintf(st->err->detail, sizeof(st->err->detail), "%s\n", text ? text : "");
@@ -196,6 +201,10 @@ int lc_state_raise(lua_State *L, const lc_err_t *err)
         if (err->cls) {
                 lua_pushstring(L, err->cls);
                 lua_setfield(L, -2, "class");
+        }
+        if (err->detail[0]) {
+                lua_pushstring(L, err->detail);
+                lua_setfield(L, -2, "detail");
         }
         lua_getfield(L, LUA_REGISTRYINDEX, "connect.error");
         if (lua_istable(L, -1))

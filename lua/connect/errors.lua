@@ -9,12 +9,14 @@ if host.error_class then host.error_class(Error) end
 
 local _M = {}
 
---- An error object; `options` are after_ms and class.
+--- An error object; `options` are after_ms, class and detail (lines of a trace below the first; then it gets no
+-- Lua traceback).
 function _M.new(kind, message, options)
   local e = setmetatable({ kind = kind, message = tostring(message) }, Error)
   if options then
     e.after_ms = options.after_ms
     e.class = options.class
+    e.detail = options.detail
   end
   return e
 end

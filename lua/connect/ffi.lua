@@ -181,7 +181,9 @@ end
 function _M.raise()
   local errors = require "connect.errors"
   local class = err.cls ~= nil and ffi.string(err.cls) or nil
-  error(errors.new(kinds[tonumber(err.kind)] or "fatal", ffi.string(err.msg), { class = class }), 0)
+  local detail = ffi.string(err.detail)
+  error(errors.new(kinds[tonumber(err.kind)] or "fatal", ffi.string(err.msg),
+    { class = class, detail = detail ~= "" and detail or nil }), 0)
 end
 
 --- What passes between C and Lua in a worker; a private one elsewhere.

@@ -130,6 +130,12 @@ describe("connectors/file", function()
     local err = failure(s.start, s, { file = dir .. "/no/such/x" })
     assert.equal("Couldn't find or create file '" .. dir .. "/no/such/x' for FileStreamSinkTask", err.message)
     assert.equal("fatal", err.kind)
+    assert.equal("Caused by: java.nio.file.NoSuchFileException: " .. dir .. "/no/such/x: No such file or directory\n",
+      err.detail)
+    s:stop()
+    s = script("FileStreamSink", "sink")
+    err = failure(s.start, s, { file = dir })
+    assert.equal("Caused by: java.nio.file.FileSystemException: " .. dir .. ": Is a directory\n", err.detail)
     s:stop()
     s = script("FileStreamSink", "sink")
     s:start { file = "/dev/full" }
