@@ -96,8 +96,8 @@ lc_line_reader_t *lc_line_reader_new(const lc_line_reader_conf_t *conf)
         r->skip_large = conf->skip_large;
         r->timestamps = conf->timestamps;
         r->max_line = conf->max_line;
-        r->start = conf->position > 0 ? conf->position : 0;
-        r->base = r->start;
+        r->start = conf->position; /* a negative one is warned of when the file is opened */
+        r->base = r->start > 0 ? r->start : 0;
         r->fd = -1;
         r->average = 64;
         return r;
@@ -189,6 +189,12 @@ static int open_regular(lc_line_reader_t *r, const struct stat *st, lc_err_t *er
 {
         if (make_partition(r, err) < 0)
                 return -1;
+        if (r->start < 0) {
+                lc_log(LC_WARN, "FILE",
+                       "The stored position %" PRId64 " of file %s is negative: reading from its beginning",
+                       r->start, r->path);
+                r->start = 0;
+        }
         if (r->start > st->st_size) {
                 lc_log(LC_WARN, "FILE",
                        "File %s is shorter (%" PRId64 " bytes) than the stored position %" PRId64

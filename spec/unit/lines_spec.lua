@@ -288,6 +288,16 @@ describe("lines", function()
     assert.matches("is shorter %(2 bytes%) than the stored position 100", log)
   end)
 
+  it("start at 0 with a warning when the position is negative", function()
+    k.write(path, "a\n")
+    local r = reader { position = -5 }
+    local got, last
+    local log = k.logged(function() got, last = drain(r) end)
+    assert.same({ "a" }, got)
+    assert.equal('{"position":2}', last)
+    assert.matches("stored position %-5 of file " .. path:gsub("%p", "%%%0") .. " is negative", log)
+  end)
+
   it("of a file that appears later come; until then a warning, no error", function()
     local r = reader()
     local log = k.logged(function() assert.is_nil(poll(r)) end)
