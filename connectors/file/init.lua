@@ -8,7 +8,7 @@ local Source = {}
 
 -- The stored position, 0 without one.
 local function stored_position(ctx, file)
-  local offset = ctx.offsets:get { filename = file }
+  local offset = ctx.offsets:get({ filename = file }, { floats = true }) -- Java refuses 3.0 too
   if not offset or offset.position == nil or offset.position == connect.null then return 0 end
   local p = offset.position
   if type(p) == "cdata" or (type(p) == "number" and p == math.floor(p)) then return p end

@@ -176,12 +176,13 @@ end
 
 local offsets = {}
 
---- The stored offset of a source partition as a table, nil when there is none.
-function offsets.get(_, partition)
+--- The stored offset of a source partition as a table, nil when there is none. `options.floats`: a number with a
+-- fraction or an exponent comes as connect.float, so that 3.0 is not 3.
+function offsets.get(_, partition, options)
   if type(partition) ~= "table" then error("ctx.offsets:get: a table expected, got " .. type(partition), 2) end
   local text = host.offset_get(host.canonical(partition))
   if text == nil then return nil end
-  local v, err = connect.json.decode(text, true)
+  local v, err = connect.json.decode(text, true, options and options.floats)
   if v == nil then error("the stored offset is not JSON: " .. err, 2) end
   if v == values.null then return nil end
   return v

@@ -15,13 +15,17 @@ local exact = ffi.new "bool[1]"
 
 local build
 
+-- Set while a text is decoded whose floats must stay floats.
+local keep_floats = false
+
 local function number(node)
   if node.integral then
     local i = C.lc_json_int64(node, exact)
     if exact[0] then return integer(i) end
     return tonumber(ffi_string(node.s, node.len))
   end
-  return C.lc_json_double(node)
+  local d = C.lc_json_double(node)
+  return keep_floats and values.float(d) or d
 end
 
 function build(node, plain)
@@ -50,14 +54,17 @@ function build(node, plain)
   return out
 end
 
---- Value of a JSON text, or nil and a message with line and column. `plain`: objects as plain tables.
-function _M.decode(text, plain)
+--- Value of a JSON text, or nil and a message with line and column. `plain`: objects as plain tables; `floats`:
+-- numbers with a fraction or an exponent come as connect.float, so 3.0 is not 3.
+function _M.decode(text, plain, floats)
   local doc = ffi.new "lc_json_t *[1]"
   local err = fx.err()
   if C.lc_json_parse(text, #text, 0, doc, err) < 0 then return nil, ffi_string(err.msg) end
   if doc[0] == nil then return nil, "empty text" end
   local root = ffi.gc(doc[0], C.lc_json_free)
+  keep_floats = floats or false
   local v = build(root, plain)
+  keep_floats = false
   C.lc_json_free(ffi.gc(root, nil))
   return v
 end

@@ -55,7 +55,8 @@ describe("connectors/file", function()
   end)
 
   it("source: positions that are no integers fail, as in Java", function()
-    for _, offset in ipairs { '{"position":"4"}', '{"position":4.5}', '{"position":true}' } do
+    for _, offset in ipairs { '{"position":"4"}', '{"position":4.5}', '{"position":3.0}',
+      '{"position":3e0}', '{"position":true}' } do
       local path = dir .. "/a.txt"
       local err = failure(source, { file = path, topic = "t" }, { ['{"filename":"' .. path .. '"}'] = offset })
       assert.equal("Offset position is the incorrect type", err.message)
