@@ -388,6 +388,8 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
         } else if (!strcasecmp(name, "X-Connect-Request-Signature-Algorithm")) {
                 in->signature_algorithm = value;
         } else if (!strcasecmp(name, "Content-Length")) {
+                if (seen->length) /* whichever is believed: a proxy in front may believe the other */
+                        refuse(seen->x, 400, "Multiple Content-Lengths");
                 seen->length = true;
                 if (!value || strspn(value, "0123456789") != strlen(value))
                         refuse(seen->x, 400, "Invalid Content-Length Value");

@@ -71,6 +71,20 @@ describe("raw HTTP", function()
     c:close()
   end)
 
+  it("refuses several Content-Length headers, and closes", function()
+    for _, second in ipairs { "9", "7" } do
+      local c = raw.connect(worker.port)
+      c:send("PUT /connectors/x/config HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        .. "Content-Length: 7\r\nContent-Length: " .. second .. '\r\n\r\n{"a":1}xx')
+      c:receive(nil, 10)
+      local status, _, body = raw.parse(c.got)
+      assert.equal(400, status)
+      assert.matches("Multiple Content%-Lengths", body)
+      assert.is_true(c.closed)
+      c:close()
+    end
+  end)
+
   it("is not held up by half requests, and stops with them", function()
     local halves = {}
     for i = 1, 100 do
