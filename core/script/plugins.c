@@ -111,6 +111,20 @@ static void load_folder(lc_plugins_t *set, const char *folder, const char *root,
         free(path);
 }
 
+/* Says why an entry that looks like a plugin is none; of others (notes.txt) nothing. */
+static void warn_of_entry(const char *path)
+{
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                lc_log(LC_WARN, "PLUGIN", "plugin.path: cannot read %s: %s%s: skipped", path, strerror(errno),
+                       lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? " (a symbolic link)" : "");
+        else if (S_ISDIR(st.st_mode))
+                lc_log(LC_WARN, "PLUGIN", "plugin.path: folder %s has no init.lua: skipped", path);
+        else if (ends_with(path, ".lua"))
+                lc_log(LC_WARN, "PLUGIN", "plugin.path: %s is not a regular file: skipped", path);
+}
+
 /* Entries NAME.lua and NAME/init.lua of a folder. */
 static void scan_folder(lc_plugins_t *set, const char *folder, bool standard, lc_plugin_type_t guess)
 {
@@ -135,8 +149,8 @@ static void scan_folder(lc_plugins_t *set, const char *folder, bool standard, lc
                 } else if (ends_with(names.v[i], ".jar") || ends_with(names.v[i], ".zip")) {
                         lc_log(LC_WARN, "PLUGIN", "plugin.path: %s is Java, plugins here are Lua: skipped",
                                path);
-                } else if (!standard && is_dir(path)) {
-                        lc_log(LC_WARN, "PLUGIN", "plugin.path: folder %s has no init.lua: skipped", path);
+                } else if (!standard) {
+                        warn_of_entry(path);
                 }
                 free(path);
                 free(init);
