@@ -292,10 +292,14 @@ static const char *topic_at(lc_encoder_t *e, lc_batch_t *b, int rec, const char 
         size_t len;
 
         lua_getfield(e->L, rec, "topic");
-        topic = lua_type(e->L, -1) == LUA_TSTRING ? lua_tolstring(e->L, -1, &len) : "";
-        if (!topic[0])
+        if (lua_type(e->L, -1) != LUA_TSTRING)
                 luaL_error(e->L, "record %d: topic: a text expected, got %s", e->record,
                            luaL_typename(e->L, -1));
+        topic = lua_tolstring(e->L, -1, &len);
+        if (!topic[0])
+                luaL_error(e->L, "record %d: topic: must not be empty", e->record);
+        if (strlen(topic) != len) /* the rest would be lost without a word */
+                luaL_error(e->L, "record %d: topic: must not contain a NUL character", e->record);
         if (!last || strcmp(last, topic)) {
                 last = lc_arena_dup(&b->arena, topic, len);
                 if (!last)

@@ -170,7 +170,13 @@ for _, level in real_ipairs { "error", "warn", "info", "debug" } do
       local v = select(i, ...)
       args[i] = (type(v) == "number" or type(v) == "string") and v or values.tostring(v)
     end
-    host.log(level, tostring(format):format(unpack(args, 1, n)))
+    format = tostring(format)
+    local ok, text = pcall(string.format, format, unpack(args, 1, n))
+    if not ok then -- a line in the log is no reason to fail
+      for i = 1, n do args[i] = tostring(args[i]) end
+      text = format .. " " .. table.concat(args, " ", 1, n)
+    end
+    host.log(level, text)
   end
 end
 
@@ -199,7 +205,12 @@ local Context = {}
 Context.__index = Context
 
 --- Wait; ends early, and returns true, when the task is stopping.
-function Context:sleep(ms) return host.sleep(ms) end
+function Context:sleep(ms)
+  if type(ms) ~= "number" or ms ~= ms then
+    error("ctx:sleep: milliseconds expected, got " .. (ms == ms and type(ms) or "nan"), 2)
+  end
+  return host.sleep(ms)
+end
 
 function Context:stopping() return host.stopping() end
 

@@ -137,8 +137,13 @@ function _M.validate(decl, config, bad)
   end
   if decl.validate and next(bad) == nil then
     local found = decl.validate(config)
+    local expected = "%s: validate must return nil or a table {key = message}, got %s"
+    if found and type(found) ~= "table" then error(expected:format(decl.name, type(found)), 0) end
     local keys = {}
-    for k in pairs(found or {}) do keys[#keys + 1] = k end
+    for k in pairs(found or {}) do
+      if type(k) ~= "string" then error(expected:format(decl.name, "a key that is a " .. type(k)), 0) end
+      keys[#keys + 1] = k
+    end
     table.sort(keys)
     for _, k in ipairs(keys) do
       local list = type(found[k]) == "table" and found[k] or { found[k] }

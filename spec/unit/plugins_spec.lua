@@ -293,6 +293,8 @@ describe("plugins", function()
           if config.n > 100 then return { n = "n is large", other = { "one", "two" } } end
           if config.n == 66 then while true do end end
           if config.n == 67 then error "broken check" end
+          if config.n == 68 then return "n is 68" end
+          if config.n == 69 then return { [{}] = "x", n = "y" } end
         end }]]
     local p, set
     before_each(function() p, set = k.plugin(source) end)
@@ -316,6 +318,12 @@ describe("plugins", function()
       ok, err = pcall(infos, p, { fields = "a", n = "67" })
       assert.is_false(ok)
       assert.matches("broken check", err)
+    end)
+    it("must return a table by keys", function()
+      local _, err = pcall(infos, p, { fields = "a", n = "68" })
+      assert.equal("V: validate must return nil or a table {key = message}, got string", err)
+      _, err = pcall(infos, p, { fields = "a", n = "69" })
+      assert.equal("V: validate must return nil or a table {key = message}, got a key that is a table", err)
     end)
   end)
 

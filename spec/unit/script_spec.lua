@@ -147,6 +147,8 @@ describe("script", function()
     describe("is told which record is wrong:", function()
       local cases = {
         ["no topic"] = { "{ { topic = 't' }, { value = 1 } }", "record 2: topic: a text expected, got nil" },
+        ["empty topic"] = { "{ { topic = '' } }", "record 1: topic: must not be empty" },
+        ["NUL in topic"] = { "{ { topic = 'a\\0b' } }", "record 1: topic: must not contain a NUL character" },
         ["not a table"] = { "{ 5 }", "record 1: record: a table expected, got number" },
         ["no list"] = { "{ topic = 't', value = 1 }", "poll must return a list of records" },
         ["a text"] = { "'x'", "poll must return nil, a list of records or a batch" },
@@ -315,6 +317,28 @@ describe("script", function()
       assert.matches("9007199254740993\n", log)
       assert.not_matches("hidden", log)
       assert.matches("x\t1", log)
+    end)
+    it("logs a format that does not fit its arguments as it is", function()
+      local log = k.logged(function()
+        poll_of [[local l = self.ctx.log
+          l.info("%s %d %q", "a") l.warn("%d", "x") l.error("%y %s", 1, nil)
+          end function Task:start(ctx) self.ctx = ctx]]
+      end)
+      assert.matches("INFO .* %%s %%d %%q a\n", log)
+      assert.matches("WARN .* %%d x\n", log)
+      assert.matches("ERROR .* %%y %%s 1 nil\n", log)
+    end)
+    it("says which argument is wrong", function()
+      for code, want in pairs {
+        ["self.ctx:sleep 'x'"] = "ctx:sleep: milliseconds expected, got string",
+        ["self.ctx:sleep()"] = "ctx:sleep: milliseconds expected, got nil",
+        ["self.ctx:sleep(0/0)"] = "ctx:sleep: milliseconds expected, got nan",
+        ["self.ctx.sleep(5)"] = "ctx:sleep: milliseconds expected, got nil",
+      } do
+        local err = failure(poll_of, code .. " end function Task:start(ctx) self.ctx = ctx")
+        assert.equal("fatal", err.kind)
+        assert.matches("init.lua:%d+: " .. want .. "$", err.message)
+      end
     end)
     it("sleeps, but not when the task stops", function()
       local waker, stopping = ffi.new "lc_waker_t", ffi.new("int[1]", 0)
