@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/waker.h"
 #include "base/log.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -109,7 +110,7 @@ static int host_reconfigure(lua_State *L)
         return 0;
 }
 
-/* raise(kind, message): the connector FAILED from outside a call */
+/* raise(kind, message, detail or nil): the connector FAILED from outside a call */
 static int host_raise(lua_State *L)
 {
         static const char *const kinds[] = {"fatal", "retriable", "data_error", NULL};
@@ -118,6 +119,7 @@ static int host_raise(lua_State *L)
         lc_err_t err = {0};
 
         lc_err_set(&err, values[luaL_checkoption(L, 1, "fatal", kinds)], 0, "%s", luaL_checkstring(L, 2));
+        snprintf(err.detail, sizeof(err.detail), "%s", luaL_optstring(L, 3, ""));
         h->raise(h->arg, &err);
         return 0;
 }

@@ -219,7 +219,7 @@ function Context:reconfigure() return host.reconfigure() end
 
 --- Fail the connector from outside a call: an error of connect's, or a text.
 function Context:raise(err)
-  if errors.is(err) then return host.raise(err.kind, err.message) end
+  if errors.is(err) then return host.raise(err.kind, err.message, err.detail) end
   return host.raise("fatal", tostring(err))
 end
 

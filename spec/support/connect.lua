@@ -150,7 +150,7 @@ function _M.script(plugin, role, host)
     if host[name] then h[name] = anchor("void (*)(void *)", function() host[name]() end) end
   end
   if host.raise then
-    h.raise = anchor("void (*)(void *, const lc_err_t *)", function(_, err) host.raise(ffi.string(err.msg)) end)
+    h.raise = anchor("void (*)(void *, const lc_err_t *)", function(_, err) host.raise(ffi.string(err.msg), ffi.string(err.detail)) end)
   end
   if host.assignment then
     keep.tps = _M.tps(host.assignment)

@@ -614,6 +614,16 @@ describe("script", function()
       assert.same({ "reconfigure", "gone" }, calls)
       assert.equal("stopped 4", failure(s.stop, s).message)
     end)
+    it("fails with the causes of an error from C", function()
+      local message, detail
+      local s = connector([[start = function(_, ctx)
+        ctx:raise(select(2, pcall(require("connect.lines").writer, "/nonexistent/x"))) end]], {
+        raise = function(m, d) message, detail = m, d end,
+      })
+      s:start {}
+      assert.equal("Couldn't find or create file '/nonexistent/x' for FileStreamSinkTask", message)
+      assert.equal("Caused by: java.nio.file.NoSuchFileException: /nonexistent/x: No such file or directory\n", detail)
+    end)
     it("must return a list of tables", function()
       local s = connector "task_configs = function() return 5 end"
       assert.matches("task_configs must return a list of tables", failure(s.task_configs, s, {}, 1).message)
