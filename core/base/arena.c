@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CHUNK = 16 * 1024, LARGEST_CHUNK = 256 * 1024 };
+/* A batch of one small record should not pin pages until it is acknowledged: begin small, grow fast. */
+enum { FIRST_CHUNK = 512, LARGEST_CHUNK = 256 * 1024 };
 
 struct lc_arena_chunk {
         lc_arena_chunk_t *next;
@@ -47,7 +48,7 @@ void lc_arena_reset(lc_arena_t *a)
 
 static int new_chunk(lc_arena_t *a, size_t least)
 {
-        size_t size = a->head ? a->head->size * 2 : FIRST_CHUNK;
+        size_t size = a->head ? a->head->size * 4 : FIRST_CHUNK;
         lc_arena_chunk_t *c;
 
         if (size > LARGEST_CHUNK)

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "herder/distributed.h"
 #include "herder/session_key.h"
+#include "kafka/wire/bootstrap.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,8 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
         h->configs = d->stores.config;
         h->offsets = deps.offsets = d->stores.offset;
         h->statuses = deps.statuses = d->stores.status;
+        if (lc_bootstrap_check(h->deps.config, stop, err) < 0)
+                return -1;
         h->cluster_id = lc_kafka_stores_cluster_id(&d->stores, stop, err);
         if (!h->cluster_id)
                 return -1;

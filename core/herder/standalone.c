@@ -14,6 +14,7 @@
 #include "config/client_config.h"
 #include "herder/internal.h"
 #include "kafka/admin.h"
+#include "kafka/wire/bootstrap.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,8 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                                  .reconfigure = on_reconfigure,
                                  .arg = h};
 
+        if (lc_bootstrap_check(h->deps.config, stop, err) < 0)
+                return -1;
         h->cluster_id = cluster_id(h, stop, err);
         if (!h->cluster_id)
                 return -1;

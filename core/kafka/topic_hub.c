@@ -24,7 +24,10 @@ enum {
         CHUNK = 512,
         IDLE_MS = 1000,
         FLUSH_SLICE_MS = 50,
-        ASK_AGAIN_MS = 30
+        ASK_AGAIN_MS = 30,
+        ASK_MS = 1000,        /* one query: librdkafka cannot be interrupted */
+        STOP_GRACE_MS = 1000, /* what is left to a wait when a stop comes */
+        STOP_LOOK_MS = 200
 };
 
 typedef struct sent {
@@ -59,6 +62,34 @@ static bool wait_changed(lc_topic_hub_t *hub, int64_t until)
                 return false;
         ts = in_ms(left);
         pthread_cond_timedwait(&hub->changed, &hub->lock, &ts);
+        return true;
+}
+
+/* A wait of a caller that may be told to stop meanwhile: what began before the stop then has STOP_GRACE_MS left,
+ * what begins after it (the last statuses) has its whole time. */
+typedef struct patience {
+        int64_t until; /* monotonic ms */
+        bool stopped;  /* the stop is known */
+} patience_t;
+
+static patience_t patience(const lc_topic_hub_t *hub, int ms)
+{
+        return (patience_t){lc_now_ms() + ms, lc_stopped(hub->stop)};
+}
+
+/* Under the lock: false when the time is over. */
+static bool wait_patiently(lc_topic_hub_t *hub, patience_t *p)
+{
+        int64_t now = lc_now_ms();
+
+        if (!p->stopped && lc_stopped(hub->stop)) {
+                p->stopped = true;
+                if (p->until > now + STOP_GRACE_MS)
+                        p->until = now + STOP_GRACE_MS;
+        }
+        if (now >= p->until)
+                return false;
+        wait_changed(hub, p->until < now + STOP_LOOK_MS ? p->until : now + STOP_LOOK_MS);
         return true;
 }
 
@@ -416,6 +447,7 @@ int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *er
         if (ensure_running(hub, err) < 0)
                 return -1;
         pthread_mutex_lock(&hub->lock);
+        hub->stop = stop;
         while (!t->at_end && !t->failed && !lc_stopped(stop))
                 wait_changed(hub, lc_now_ms() + FLUSH_SLICE_MS);
         if (t->failed && err && !err->kind)
@@ -441,35 +473,37 @@ int lc_hub_topic_partition_count(lc_hub_topic_t *t)
 /* ---- reading to the end ---- */
 
 /* Under the lock: everything sent so far is done. */
-static bool wait_done(lc_hub_topic_t *t, int64_t until)
+static bool wait_done(lc_hub_topic_t *t, patience_t *p)
 {
         uint64_t upto = t->sent;
 
         while (t->done < upto)
-                if (!wait_changed(t->hub, until))
+                if (!wait_patiently(t->hub, p))
                         return false;
         return true;
 }
 
 bool lc_hub_topic_flush(lc_hub_topic_t *t, int ms)
 {
+        patience_t p;
         bool ok;
 
         pthread_mutex_lock(&t->hub->lock);
-        ok = wait_done(t, lc_now_ms() + ms);
+        p = patience(t->hub, ms);
+        ok = wait_done(t, &p);
         pthread_mutex_unlock(&t->hub->lock);
         return ok;
 }
 
 /* One query answers everybody who asked before it was sent. Under the lock; -1 with err. */
-static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
+static int ask_ends(lc_hub_topic_t *t, patience_t *p, lc_err_t *err)
 {
         lc_topic_hub_t *hub = t->hub;
         uint64_t need = t->asked + 1;
 
         while (t->answered < need) {
                 if (t->asking) {
-                        if (!wait_changed(hub, until))
+                        if (!wait_patiently(hub, p))
                                 return lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
                                                       lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
                                                       "Timed out reading the end offsets of topic '%s'",
@@ -478,7 +512,7 @@ static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
                 }
                 {
                         int64_t *ends = lc_calloc((size_t)t->npartitions, sizeof(*ends));
-                        int64_t left = until - lc_now_ms();
+                        int64_t left = p->until - lc_now_ms();
                         uint64_t mine = ++t->asked;
                         lc_err_t why;
 
@@ -486,8 +520,10 @@ static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
                         pthread_mutex_unlock(&hub->lock);
                         lc_err_clear(&why);
                         while (lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END,
-                                                 left > 1 ? (int)left : 1, &ends, &why) < 0 &&
-                               why.kind == LC_RETRIABLE && (left = until - lc_now_ms()) > ASK_AGAIN_MS) {
+                                                 left > ASK_MS ? ASK_MS : left > 1 ? (int)left : 1, &ends,
+                                                 &why) < 0 &&
+                               why.kind == LC_RETRIABLE && (p->stopped || !lc_stopped(hub->stop)) &&
+                               (left = p->until - lc_now_ms()) > ASK_AGAIN_MS) {
                                 struct timespec pause = {0, ASK_AGAIN_MS * 1000000};
                                 nanosleep(&pause, NULL);
                                 lc_err_clear(&why);
@@ -512,28 +548,30 @@ static int ask_ends(lc_hub_topic_t *t, int64_t until, lc_err_t *err)
 int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err)
 {
         lc_topic_hub_t *hub = t->hub;
-        int64_t until = lc_now_ms() + ms, *ends = NULL;
+        int64_t *ends = NULL;
+        patience_t patient;
         int rc = -1;
 
         pthread_mutex_lock(&hub->lock);
+        patient = patience(hub, ms);
         if (!t->npartitions) {
                 lc_err_set(err, LC_FATAL, 0, "Topic '%s' was not started", t->name);
                 goto done;
         }
-        if (!wait_done(t, until)) {
+        if (!wait_done(t, &patient)) {
                 lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
                                lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
                                "Timed out waiting for what was written to topic '%s'", t->name);
                 goto done;
         }
-        if (ask_ends(t, until, err) < 0)
+        if (ask_ends(t, &patient, err) < 0)
                 goto done;
         ends = lc_malloc((size_t)t->npartitions * sizeof(*ends));
         memcpy(ends, t->end, (size_t)t->npartitions * sizeof(*ends));
         for (int p = 0; p < t->npartitions;) {
                 if (t->position[p] >= ends[p]) {
                         p++;
-                } else if (!wait_changed(hub, until)) {
+                } else if (!wait_patiently(hub, &patient)) {
                         lc_err_set_cls(
                                 err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
                                 lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
@@ -626,7 +664,7 @@ int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, boo
 {
         lc_topic_hub_t *hub = t->hub;
         write_state_t *w = lc_calloc(1, sizeof(*w));
-        int64_t until = lc_now_ms() + ms;
+        patience_t p;
         int rc = -1;
 
         w->hub = hub;
@@ -636,7 +674,8 @@ int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, boo
         for (size_t i = 0; i < n; i++)
                 lc_hub_topic_send(t, &out[i], write_done, w);
         pthread_mutex_lock(&hub->lock);
-        while (w->left && wait_changed(hub, until))
+        p = patience(hub, ms);
+        while (w->left && wait_patiently(hub, &p))
                 ;
         if (w->err.kind) {
                 if (err && !err->kind)
@@ -644,7 +683,7 @@ int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, boo
                 goto done;
         }
         while (!w->left && seen && w->offset >= 0 && t->position[w->partition] <= w->offset)
-                if (!wait_changed(hub, until))
+                if (!wait_patiently(hub, &p))
                         break;
         if (w->left || (seen && w->offset >= 0 && t->position[w->partition] <= w->offset)) {
                 lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,

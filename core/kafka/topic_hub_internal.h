@@ -60,6 +60,7 @@ struct lc_topic_hub {
         bool running, reaping;   /* L: running */
         lc_hub_topic_t *calling; /* L: whose on_record or on_tick runs now */
         int quit;                /* atomic */
+        const volatile int *stop; /* L: the worker's stop flag, from the first start() */
         int64_t said;            /* last "waiting" line */
         char context[120];
 };

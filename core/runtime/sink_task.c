@@ -352,6 +352,19 @@ static int64_t max_poll_records(const lc_task_t *t)
         return v && atoll(v) > 0 ? atoll(v) : MAX_POLL_RECORDS;
 }
 
+/* Dead letters come in a later version: a connector that counts on them must not drop its bad records. */
+static int refuse_dead_letters(const lc_task_t *t, lc_err_t *err)
+{
+        const char *topic = lc_props_get(t->config, "errors.deadletterqueue.topic.name");
+
+        if (!topic || !*topic)
+                return 0;
+        return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONNECT,
+                              "'errors.deadletterqueue.topic.name' of the connector %s names '%s', but dead letter "
+                              "queues are not supported yet: the task does not start, so that no record is lost",
+                              t->connector, topic);
+}
+
 static int build(lc_task_t *t, lc_err_t *err)
 {
         lc_sink_t *s = t->impl = lc_calloc(1, sizeof(*s));
@@ -365,8 +378,9 @@ static int build(lc_task_t *t, lc_err_t *err)
         s->timeout_ms = -1;
         s->max_records = (uint32_t)max_poll_records(t);
         s->empty = lc_batch_new(0);
+        rc = refuse_dead_letters(t, err);
         lc_strv_split(&s->topics, topics ? topics : "");
-        rc = topic_pattern(s, lc_props_get(t->config, "topics.regex"), err);
+        rc = rc ? rc : topic_pattern(s, lc_props_get(t->config, "topics.regex"), err);
         if (conf && !lc_props_has(conf, "group.id"))
                 lc_props_set(conf, "group.id", group);
         if (conf && !rc)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 enum {
+        UNDELIVERED_MS = 10000,
         IDLE_MIN_MS = 100,
         IDLE_MAX_MS = 1000, /* after a poll without records */
         FULL_MS = 100,      /* the producer's queue is full, or a send may be tried again */
@@ -57,6 +58,8 @@ typedef struct source {
         int64_t next_commit, commit_deadline;
         commit_t *commit;
         int idle_ms;
+        uint64_t undelivered; /* records that failed since the last line about them */
+        int64_t undelivered_said;
 } source_t;
 
 /* ---- the producer ----------------------------------------------------------------------------- */
@@ -315,7 +318,7 @@ static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
         source_t *s = arg;
 
         if (!err) {
-                if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms + 1000 <= s->now)
+                if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
                 commit_record(s, r);
                 lc_tracker_ack(s->tracker, r);

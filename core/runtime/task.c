@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STACK = 512 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000, TOLD_MS = 1000 };
+enum { STACK = 512 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000 };
 
 lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const lc_props_t *connector_config,
                        int task_count, const lc_props_t *task_config, lc_target_state_t target)
@@ -372,12 +372,12 @@ void lc_topics_used_note(lc_topics_used_t *u, lc_task_t *t, const char *topic, i
                         ;
                 if (i == u->n) {
                         u->v = lc_realloc(u->v, (u->n + 1) * sizeof(*u->v));
-                        u->v[u->n++] = (lc_topic_use_t){.name = lc_strdup(topic), .told_ms = -TOLD_MS};
+                        u->v[u->n++] = (lc_topic_use_t){.name = lc_strdup(topic), .told_ms = -1};
                 }
                 u->last = topic;
                 u->last_at = i;
         }
-        if (now_ms - u->v[i].told_ms < TOLD_MS)
+        if (now_ms == u->v[i].told_ms)
                 return;
         u->v[i].told_ms = now_ms;
         lc_services_topic_used(t->sv, t->connector, t->id, topic);

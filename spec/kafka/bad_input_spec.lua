@@ -52,6 +52,22 @@ describe("a start that cannot work", function()
     end
   end
 
+  it("refuses hosts that nobody knows, status 2", function()
+    local w = kafka.worker { broker = { bootstrap = "no.such.host.invalid:9092" }, start = false }
+    w:start(false)
+    assert.equal(2, w.process:wait(60))
+    assert.matches("Couldn't resolve server no.such.host.invalid:9092", w:log(), 1, true)
+    assert.matches("No resolvable bootstrap urls given in bootstrap.servers", w:log(), 1, true)
+  end)
+
+  it("refuses exactly-once sources, which it cannot do yet, status 2", function()
+    local w = kafka.worker { broker = kafka.broker(), start = false,
+      config = { ["exactly.once.source.support"] = "enabled" } }
+    w:start(false)
+    assert.equal(2, w.process:wait(30))
+    assert.matches("exactly-once sources are not supported yet", w:log(), 1, true)
+  end)
+
   it("names the port that is taken, status not 0", function()
     local broker = kafka.broker()
     local one = kafka.worker { broker = broker }
@@ -247,6 +263,43 @@ describe("the connector's file", function()
     local o = worker:offsets "full"
     assert.is_true(o == nil or #o == 0 or o[1].offset.kafka_offset == 0)
     worker:request("DELETE", "/connectors/full")
+  end)
+end)
+
+describe("a sink that names a dead letter queue", function()
+  it("does not start: it would drop what the queue should keep", function()
+    local broker = kafka.broker()
+    local worker = kafka.worker { broker = broker }
+    worker:request("PUT", "/connectors/dlq/config", { ["connector.class"] = "FileStreamSink", topics = kafka.unique "dlq",
+      file = proc.tmpdir "dlq" .. "/out.txt", ["errors.tolerance"] = "all",
+      ["errors.deadletterqueue.topic.name"] = "letters" })
+    local s = proc.wait_for("the task to be FAILED", function()
+      local st = worker:status "dlq"
+      return st and st.tasks[1] and st.tasks[1].state == "FAILED" and st
+    end)
+    assert.matches("dead letter queues are not supported yet", s.tasks[1].trace, 1, true)
+    assert.equal(0, worker:stop())
+  end)
+end)
+
+describe("SIGTERM", function()
+  it("ends the worker soon though the broker hangs and a request waits for it", function()
+    local broker = kafka.broker { own = true }
+    local worker = kafka.worker { broker = broker, config = { ["task.shutdown.graceful.timeout.ms"] = 3000 } }
+    local dir, topic = proc.tmpdir "hang", kafka.unique "hang"
+    proc.write(dir .. "/in.txt", "1\n")
+    worker:request("PUT", "/connectors/h/config", { ["connector.class"] = "FileStreamSource", file = dir .. "/in.txt",
+      topic = topic })
+    worker:wait_running "h"
+    proc.wait_for("line 1", function() return #broker:records(topic) == 1 end)
+    broker.process:signal "STOP"
+    proc.run("curl -s -m 2 -X PUT " .. worker.url .. "/connectors/h/pause")
+    local start = proc.now()
+    worker.process:signal "TERM"
+    assert.equal(0, worker.process:wait(60))
+    assert.is_true(proc.now() - start < 15, ("it took %.1f s"):format(proc.now() - start))
+    broker.process:signal "CONT"
+    broker:stop()
   end)
 end)
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+enum { LOOK_MS = 200 };
+
 typedef struct lookup {
         atomic_int refs, finished;
         lc_waker_t done; /* rung by the thread; result and rc are written before */
@@ -90,7 +92,8 @@ int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t t
         for (;;) {
                 int64_t left = end - lc_now_ms();
 
-                if (lc_waker_wait_fd(wait->waker, l->done.fd, left > 0 ? (int)left : 0) &&
+                /* looked at now and then, too: a stop flag may have no waker */
+                if (lc_waker_wait_fd(wait->waker, l->done.fd, left > LOOK_MS ? LOOK_MS : left > 0 ? (int)left : 0) &&
                     atomic_load_explicit(&l->finished, memory_order_acquire)) {
                         if (l->rc == 0) {
                                 *out = l->result;
