@@ -109,7 +109,7 @@ static const lc_client_setting_t table[] = {
           .importance = LC_LOW, .def = ALL3("INFO"), .map = LC_MAP_OURS, .note = "the worker's metrics" },
         { .name = "metric.reporters", .families = LC_FOR_ALL, .type = LC_CFG_LIST, .importance = LC_LOW,
           .def = ALL3("org.apache.kafka.common.metrics.JmxReporter"), .map = LC_MAP_NONE,
-          .note = "there is no JVM to load reporters into; see GET /metrics" },
+          .note = "there is no JVM to load reporters into; metrics come in a later version" },
         { .name = "max.in.flight.requests.per.connection", .families = LC_FOR_P, .type = LC_CFG_INT,
           .importance = LC_LOW, .def = ALL3("5"), .map = LC_MAP_SAME,
           .rd = "max.in.flight.requests.per.connection", .rd_families = LC_FOR_P, .lo = 1, .hi = 1000000 },

@@ -55,7 +55,7 @@ static const lc_config_row_t common[] = {
                  "effect on EOS source commits." },
         { .name = "plugin.path", .type = LC_CFG_LIST, .importance = LC_LOW, .order = -1,
           .check = lc_check_list_or_null, .whole = true,
-          .doc = "Comma list of directories/archives scanned for plugins, read RAW (config-provider "
+          .doc = "Comma list of folders scanned for plugins, read RAW (config-provider "
                  "variables are not resolved)." },
         { .name = "plugin.discovery", .type = LC_CFG_STRING, .def = "hybrid_warn", .importance = LC_LOW,
           .order = -1, .check = lc_check_one_of_ci, .one_of = plugin_discovery_values,
@@ -179,8 +179,8 @@ static const lc_config_row_t distributed_only[] = {
         { .name = "exactly.once.source.support", .type = LC_CFG_STRING, .def = "disabled",
           .importance = LC_HIGH, .order = -1, .check = lc_check_one_of_ci,
           .one_of = exactly_once_source_support_values,
-          .doc = "disabled / preparing (transactional leader only) / enabled (transactional leader + EOS "
-                 "tasks)." },
+          .doc = "disabled; preparing is taken with a warning; enabled is refused: exactly-once sources "
+                 "come in a later version." },
         { .name = "metadata.max.age.ms", .type = LC_CFG_LONG, .def = "300000", .importance = LC_LOW,
           .order = -1, .check = lc_check_at_least, .doc = "Metadata refresh of the group client." },
         { .name = "client.id", .type = LC_CFG_STRING, .def = "", .importance = LC_LOW, .order = -1,
