@@ -327,7 +327,9 @@ describe("REST", function()
     assert.equal(200, (worker:request("GET", "/health")))
     local before = rss()
     for _ = 1, 10 do worker:request("POST", "/connectors", '{"name":"big","config":{"x":"' .. ("y"):rep(1000000) .. '"}') end
-    assert.is_true(rss() - before < 30000, "memory grew by " .. (rss() - before) .. " kB")
+    -- the address sanitizer keeps what was freed
+    local limit = os.getenv "LC_PRESET" == "asan" and 300000 or 30000
+    assert.is_true(rss() - before < limit, "memory grew by " .. (rss() - before) .. " kB")
     assert.is_true(worker.process:alive())
   end)
 end)
