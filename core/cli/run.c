@@ -252,7 +252,8 @@ static int start_herder(run_t *r, lc_err_t *err)
         return r->herder ? lc_herder_start(r->herder, &stop, err) : -1;
 }
 
-/* What a later version brings must not be promised now: a source that counts on exactly-once would send twice. */
+/* What a later version brings must not be promised now: a source that counts on exactly-once would send
+ * twice. */
 static int check_supported(const run_t *r, lc_err_t *err)
 {
         const char *eos;
@@ -261,14 +262,16 @@ static int check_supported(const run_t *r, lc_err_t *err)
                 return 0; /* Java ignores the key there, too */
         eos = lc_worker_config_str(r->config, "exactly.once.source.support");
         if (eos && !strcasecmp(eos, "enabled"))
-                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                      "Invalid value %s for configuration exactly.once.source.support: exactly-once "
-                                      "sources are not supported yet, the worker does not start in order not to send "
-                                      "records twice",
-                                      eos);
+                return lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "Invalid value %s for configuration exactly.once.source.support: exactly-once "
+                        "sources are not supported yet, the worker does not start in order not to send "
+                        "records twice",
+                        eos);
         if (eos && !strcasecmp(eos, "preparing"))
                 lc_log(LC_WARN, "MAIN",
-                       "exactly.once.source.support=preparing: this worker writes its configs without transactions; "
+                       "exactly.once.source.support=preparing: this worker writes its configs without "
+                       "transactions; "
                        "keep a worker that supports them as leader before others are set to 'enabled'");
         return 0;
 }

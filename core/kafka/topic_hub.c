@@ -65,8 +65,8 @@ static bool wait_changed(lc_topic_hub_t *hub, int64_t until)
         return true;
 }
 
-/* A wait of a caller that may be told to stop meanwhile: what began before the stop then has STOP_GRACE_MS left,
- * what begins after it (the last statuses) has its whole time. */
+/* A wait of a caller that may be told to stop meanwhile: what began before the stop then has STOP_GRACE_MS
+ * left, what begins after it (the last statuses) has its whole time. */
 typedef struct patience {
         int64_t until; /* monotonic ms */
         bool stopped;  /* the stop is known */
@@ -520,8 +520,10 @@ static int ask_ends(lc_hub_topic_t *t, patience_t *p, lc_err_t *err)
                         pthread_mutex_unlock(&hub->lock);
                         lc_err_clear(&why);
                         while (lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END,
-                                                 left > ASK_MS ? ASK_MS : left > 1 ? (int)left : 1, &ends,
-                                                 &why) < 0 &&
+                                                 left > ASK_MS ? ASK_MS
+                                                 : left > 1    ? (int)left
+                                                               : 1,
+                                                 &ends, &why) < 0 &&
                                why.kind == LC_RETRIABLE && (p->stopped || !lc_stopped(hub->stop)) &&
                                (left = p->until - lc_now_ms()) > ASK_AGAIN_MS) {
                                 struct timespec pause = {0, ASK_AGAIN_MS * 1000000};

@@ -57,11 +57,11 @@ struct lc_topic_hub {
         lc_hub_reader_t fast, slow;
         int64_t swap_at; /* when the fast reader goes; 0: not yet */
         pthread_t thread, reaper;
-        bool running, reaping;   /* L: running */
-        lc_hub_topic_t *calling; /* L: whose on_record or on_tick runs now */
-        int quit;                /* atomic */
+        bool running, reaping;    /* L: running */
+        lc_hub_topic_t *calling;  /* L: whose on_record or on_tick runs now */
+        int quit;                 /* atomic */
         const volatile int *stop; /* L: the worker's stop flag, from the first start() */
-        int64_t said;            /* last "waiting" line */
+        int64_t said;             /* last "waiting" line */
         char context[120];
 };
 

@@ -359,10 +359,11 @@ static int refuse_dead_letters(const lc_task_t *t, lc_err_t *err)
 
         if (!topic || !*topic)
                 return 0;
-        return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONNECT,
-                              "'errors.deadletterqueue.topic.name' of the connector %s names '%s', but dead letter "
-                              "queues are not supported yet: the task does not start, so that no record is lost",
-                              t->connector, topic);
+        return lc_err_set_cls(
+                err, LC_FATAL, 0, LC_CLS_CONNECT,
+                "'errors.deadletterqueue.topic.name' of the connector %s names '%s', but dead letter "
+                "queues are not supported yet: the task does not start, so that no record is lost",
+                t->connector, topic);
 }
 
 static int build(lc_task_t *t, lc_err_t *err)

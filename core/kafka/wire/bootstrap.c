@@ -30,8 +30,8 @@ static int resolves(const char *server, const lc_conn_wait_t *wait)
                 rc = lc_resolve(host, port, wait, LOOKUP_MS, &found, &why);
         if (rc && !wait->cancelled(wait->arg))
                 lc_log(LC_WARN, "KAFKA",
-                       "Couldn't resolve server %s from bootstrap.servers as DNS resolution failed for %s", server,
-                       host ? host : server);
+                       "Couldn't resolve server %s from bootstrap.servers as DNS resolution failed for %s",
+                       server, host ? host : server);
         if (found)
                 freeaddrinfo(found);
         free(host);

@@ -93,7 +93,10 @@ int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t t
                 int64_t left = end - lc_now_ms();
 
                 /* looked at now and then, too: a stop flag may have no waker */
-                if (lc_waker_wait_fd(wait->waker, l->done.fd, left > LOOK_MS ? LOOK_MS : left > 0 ? (int)left : 0) &&
+                if (lc_waker_wait_fd(wait->waker, l->done.fd,
+                                     left > LOOK_MS ? LOOK_MS
+                                     : left > 0     ? (int)left
+                                                    : 0) &&
                     atomic_load_explicit(&l->finished, memory_order_acquire)) {
                         if (l->rc == 0) {
                                 *out = l->result;
