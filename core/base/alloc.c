@@ -53,6 +53,18 @@ char *lc_strdup(const char *s)
         return s ? lc_strndup(s, SIZE_MAX) : NULL;
 }
 
+char *lc_strtrim(const char *s)
+{
+        size_t n;
+
+        while (*s && (unsigned char)*s <= ' ')
+                s++;
+        n = strlen(s);
+        while (n && (unsigned char)s[n - 1] <= ' ')
+                n--;
+        return lc_strndup(s, n);
+}
+
 char *lc_asprintf(const char *fmt, ...)
 {
         va_list ap;

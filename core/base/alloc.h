@@ -14,6 +14,7 @@ void *lc_calloc(size_t count, size_t size);
 void *lc_realloc(void *old, size_t size);
 char *lc_strdup(const char *s); /* NULL gives NULL */
 char *lc_strndup(const char *s, size_t n);
+char *lc_strtrim(const char *s); /* a copy without blanks and control characters around: Java's trim() */
 char *lc_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A broken invariant ends the process with file and line, in release builds too. Never for input. */

@@ -20,19 +20,6 @@ const char *lc_config_type_name(lc_config_type_t t)
         return names[t];
 }
 
-/* String.trim() */
-static char *trimmed(const char *s)
-{
-        size_t n;
-
-        while (*s && (unsigned char)*s <= ' ')
-                s++;
-        n = strlen(s);
-        while (n && (unsigned char)s[n - 1] <= ' ')
-                n--;
-        return lc_strndup(s, n);
-}
-
 static char *joined(const char *text, const char *separator)
 {
         lc_strv_t items = {NULL, 0};
@@ -89,7 +76,7 @@ int lc_config_parse_type(lc_config_type_t type, const char *raw, char **out, lc_
         *out = NULL;
         if (!raw)
                 return 0;
-        s = trimmed(raw);
+        s = lc_strtrim(raw);
         switch (type) {
         case LC_CFG_BOOLEAN:
                 if (!strcasecmp(s, "true"))

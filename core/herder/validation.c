@@ -13,19 +13,6 @@
 
 #define NULL_CONFIG "Cannot invoke \"java.util.Map.get(Object)\" because \"connectorConfig\" is null"
 
-/* As Java's trim(): everything up to the blank. */
-static char *trimmed(const char *s)
-{
-        size_t n;
-
-        while (*s && (unsigned char)*s <= ' ')
-                s++;
-        n = strlen(s);
-        while (n && (unsigned char)s[n - 1] <= ' ')
-                n--;
-        return lc_strndup(s, n);
-}
-
 int lc_check_name(lc_request_t *req)
 {
         const char *included;
@@ -33,7 +20,7 @@ int lc_check_name(lc_request_t *req)
         if (!req->connector)
                 req->connector = lc_strdup("");
         if (req->op == LC_REQ_CREATE) {
-                char *name = trimmed(req->connector);
+                char *name = lc_strtrim(req->connector);
                 free(req->connector);
                 req->connector = name;
         }
