@@ -208,19 +208,6 @@ int lc_body_config(const char *body, size_t len, lc_props_t **config, lc_err_t *
         return rc;
 }
 
-/* String.trim(): everything up to and including the blank. */
-static char *trimmed(const char *s)
-{
-        size_t n;
-
-        while (*s && (unsigned char)*s <= ' ')
-                s++;
-        n = strlen(s);
-        while (n > 0 && (unsigned char)s[n - 1] <= ' ')
-                n--;
-        return lc_strndup(s, n);
-}
-
 static int initial_state(const binding_t *b, const lc_json_t *v, lc_target_state_t *out, lc_err_t *err)
 {
         char *text;
@@ -315,7 +302,7 @@ int lc_body_create(const char *body, size_t len, bool lenient, lc_create_body_t 
                 lc_create_body_free(out);
         } else {
                 name = out->name;
-                out->name = trimmed(name ? name : "");
+                out->name = lc_strtrim(name ? name : "");
                 free(name);
         }
         lc_json_free(doc);
