@@ -11,21 +11,18 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "storage/offset_file_format.h"
-#include "storage/offset_store.h"
+#include "storage/offset_store_memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct store {
-        lc_offset_store_t base;
-        pthread_mutex_t lock;
-        lc_offset_map_t *map;
+        lc_offset_memory_t m; /* first */
         char *path;
 } store_t;
 
@@ -80,19 +77,19 @@ static int start(lc_offset_store_t *base, const volatile int *stop, lc_err_t *er
 
         (void)stop;
         lc_log(LC_INFO, "OFFSET", "Starting FileOffsetBackingStore with file %s", s->path);
-        pthread_mutex_lock(&s->lock);
+        pthread_mutex_lock(&s->m.lock);
         rc = read_all(s->path, &data, err);
-        if (rc == 0 && data.len && lc_offset_file_read(data.p, data.len, s->map, &strays, &problem) < 0) {
+        if (rc == 0 && data.len && lc_offset_file_read(data.p, data.len, s->m.map, &strays, &problem) < 0) {
                 if (problem.kind == LC_DATA) { /* Java, too, starts on; what is complete is right */
                         lc_log(LC_WARN, "OFFSET", "%s: %s. Going on with the %zu offsets before it.", s->path,
-                               problem.msg, lc_offset_map_count(s->map));
+                               problem.msg, lc_offset_map_count(s->m.map));
                 } else {
                         if (err && !err->kind)
                                 *err = problem;
                         rc = -1;
                 }
         }
-        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->m.lock);
         lc_buf_free(&data);
         if (strays)
                 lc_log(LC_WARN, "OFFSET",
@@ -101,32 +98,6 @@ static int start(lc_offset_store_t *base, const volatile int *stop, lc_err_t *er
                        "connector name and a partition.",
                        strays);
         return rc;
-}
-
-static int get(lc_offset_store_t *base, const char *connector, const char *partition, lc_buf_t *out,
-               lc_err_t *err)
-{
-        store_t *s = (store_t *)base;
-        int rc;
-
-        (void)err;
-        pthread_mutex_lock(&s->lock);
-        rc = lc_offset_map_get(s->map, connector, partition, out);
-        pthread_mutex_unlock(&s->lock);
-        return rc;
-}
-
-/* fn must not call the store: it only collects. */
-static int list(lc_offset_store_t *base, const char *connector,
-                void (*fn)(void *arg, const char *partition, const char *offset), void *arg, lc_err_t *err)
-{
-        store_t *s = (store_t *)base;
-
-        (void)err;
-        pthread_mutex_lock(&s->lock);
-        lc_offset_map_list(s->map, connector, fn, arg);
-        pthread_mutex_unlock(&s->lock);
-        return 0;
 }
 
 static int write_all(int fd, const lc_buf_t *b)
@@ -212,7 +183,7 @@ static int save(store_t *s, lc_err_t *err)
         lc_buf_t b = LC_BUF_INIT;
         int rc, error;
 
-        lc_offset_file_write(s->map, &b);
+        lc_offset_file_write(s->m.map, &b);
         if (!lc_buf_ok(&b)) {
                 errno = ENOMEM;
                 rc = -1;
@@ -236,11 +207,10 @@ static void set(lc_offset_store_t *base, const char *connector, const lc_offset_
         lc_err_t err = {0};
         int rc;
 
-        pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < n; i++)
-                lc_offset_map_set(s->map, connector, entries[i].partition, entries[i].offset);
+        pthread_mutex_lock(&s->m.lock);
+        lc_offset_memory_take(&s->m, connector, entries, n);
         rc = save(s, &err);
-        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->m.lock);
         if (done)
                 done(arg, rc < 0 ? &err : NULL);
 }
@@ -249,8 +219,7 @@ static void stop_store(lc_offset_store_t *base)
 {
         store_t *s = (store_t *)base;
 
-        lc_offset_map_free(s->map);
-        pthread_mutex_destroy(&s->lock);
+        lc_offset_memory_clear(&s->m);
         free(s->path);
         free(s);
 }
@@ -259,16 +228,14 @@ lc_offset_store_t *lc_offset_store_file_new(const char *path)
 {
         static const lc_offset_store_ops_t ops = {
                 .start = start,
-                .get = get,
-                .list = list,
+                .get = lc_offset_memory_get,
+                .list = lc_offset_memory_list,
                 .set = set,
                 .stop = stop_store,
         };
         store_t *s = lc_calloc(1, sizeof(*s));
 
-        s->base.ops = &ops;
-        s->map = lc_offset_map_new();
+        lc_offset_memory_init(&s->m, &ops);
         s->path = lc_strdup(path);
-        pthread_mutex_init(&s->lock, NULL);
-        return &s->base;
+        return &s->m.base;
 }
