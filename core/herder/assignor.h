@@ -44,6 +44,11 @@ typedef struct lc_assignor_round {
         const lc_group_member_t *members; /* at least one */
         size_t nmembers;
         int64_t now_ms; /* monotonic */
+        /* Can members[member] run this connector (and so its tasks)? NULL: everybody can. False keeps new work
+         * away from it while another member can, and takes work from it that another member can run. When
+         * nobody can, work is dealt as if all could: it must show up FAILED somewhere. */
+        bool (*can_run)(void *arg, size_t member, const char *connector);
+        void *arg;
 } lc_assignor_round_t;
 
 /* max_delay_ms: scheduled.rebalance.max.delay.ms; 0 = lost work is given away at once. */

@@ -13,6 +13,7 @@
 #define LC_HERDER_HERDER_H
 #include "config/plugin.h"
 #include "config/worker_config.h"
+#include "http/http.h"
 #include "runtime/worker.h"
 #include "storage/config_store.h"
 #include "storage/offset_store.h"
@@ -36,8 +37,11 @@ typedef enum {
         LC_REQ_STOP,   /* 204 */
         LC_REQ_TOPICS, /* -> names */
         LC_REQ_TOPICS_RESET,
-        LC_REQ_OFFSETS, /* -> offsets */
-        LC_REQ_VALIDATE /* config -> infos */
+        LC_REQ_OFFSETS,   /* -> offsets */
+        LC_REQ_VALIDATE,  /* config -> infos */
+        LC_REQ_PUT_TASKS, /* between workers: tasks, ntasks, body, signature -> 204 */
+        LC_REQ_FENCE,     /* between workers: body, signature -> 204 */
+        LC_REQ_LOGGER     /* connector = the logger, level: for the whole cluster -> 204 */
 } lc_request_op_t;
 
 typedef struct lc_connector_info {
@@ -66,12 +70,22 @@ struct lc_request {
         lc_target_state_t initial_state; /* LC_TARGET_NONE: not given */
         bool include_tasks, only_failed;
         bool want_info, want_status; /* LIST with ?expand= */
-        int forward;                 /* -1 absent, 0, 1 */
+        int forward;                 /* ?forward=: -1 absent, 0, 1 */
+        lc_props_t **tasks;          /* PUT_TASKS: raw task configs */
+        int ntasks;
+        char *level; /* LOGGER */
+        /* What a request between workers is verified by: its headers (NULL: absent) and body bytes. */
+        char *signature, *signature_algorithm, *body;
+        size_t body_len;
         int64_t deadline_ms;         /* monotonic: answered with the 500 of rest 1.2 when it passes */
         void (*done)(lc_request_t *req);
         void *arg;
         /* the answer */
-        int status;  /* HTTP */
+        int status;  /* HTTP; 0: see forward_url */
+        /* Not ours to do: base URL (ends with "/") of the worker that it belongs to. The caller sends it there
+         * with ?forward=true when forward was absent, else false (rest 1.3). status is 0 then. */
+        char *forward_url;
+        int retry_after_s; /* > 0: Retry-After, with a 409 */
         char *error; /* message when status >= 400 (may be NULL: "message":null) */
         bool created;
         lc_strv_t names;
@@ -96,6 +110,10 @@ typedef struct lc_herder_deps {
         void (*on_ready)(void *arg);
         void (*on_fatal)(void *arg, const lc_err_t *err);
         void *arg;
+        lc_http_t *http; /* to other workers; NULL in standalone mode */
+        /* A level for the whole cluster arrived: apply it here. On the herder's thread; may be NULL. */
+        void (*logger_level)(void *arg, const char *logger, const char *level);
+        void *logger_arg;
 } lc_herder_deps_t;
 lc_herder_t *lc_herder_distributed_new(const lc_herder_deps_t *deps, lc_err_t *err);
 lc_herder_t *lc_herder_standalone_new(const lc_herder_deps_t *deps, lc_err_t *err);

@@ -60,8 +60,10 @@ typedef struct lc_group_events {
         /* A rebalance starts. Eager (protocol 0): stop all work, then lc_group_set_state() with an empty
          * allocation; the member joins after that, or when rebalance.timeout.ms passed. */
         void (*preparing)(void *arg, int16_t protocol);
-        /* Unreachable for heartbeat.interval.ms: stop everything, then lc_group_set_state() with an empty
-         * allocation (joining again waits for that as above). Only when there was an assignment. */
+        /* The coordinator was unreachable for heartbeat.interval.ms, or has put this member out of the group
+         * (it was silent for longer than its session): others may run its work by now. Stop everything, then
+         * lc_group_set_state() with an empty allocation (joining again waits for that as above). Only when
+         * there was an assignment. */
         void (*coordinator_lost)(void *arg);
         void (*error)(void *arg, const lc_err_t *err); /* cannot be helped: the worker ends */
         /* What the herder is doing, appended to *out when it was silent too long; may be NULL. */
@@ -80,6 +82,10 @@ void lc_group_rejoin(lc_group_t *g, const char *reason);
 void lc_group_assignment_done(lc_group_t *g, int32_t generation);
 /* The generation of the last assignment delivered, -1 none (also within assign()). Any thread. */
 int32_t lc_group_last_generation(const lc_group_t *g);
+/* Is it sure that the work of the last assignment is still ours? False from the moment on in which the
+ * coordinator may have given it to others: no answer to a heartbeat for session.timeout.ms (a process that was
+ * frozen, a cut network), left, put out. While it is false tasks write nothing. Any thread, cheap. */
+bool lc_group_may_work(const lc_group_t *g);
 void lc_group_tick(lc_group_t *g); /* the herder is alive; silence > rebalance.timeout.ms leaves the group */
 /* Leave now and join again after backoff_ms (6.2: config topic could not be read). */
 void lc_group_leave(lc_group_t *g, int backoff_ms, const char *reason);

@@ -24,6 +24,9 @@ typedef struct lc_worker_deps {
         lc_status_store_t *statuses;
         const char *worker_id;
         void (*reconfigure)(void *arg, const char *connector); /* a connector asks for new task configs */
+        /* May tasks write? (lc_group_may_work.) Asked by task threads before each poll, produce, put and
+         * commit; NULL: always. */
+        bool (*may_work)(void *arg);
         void *arg;
 } lc_worker_deps_t;
 lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err);
