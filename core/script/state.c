@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "data/schema_builder.h"
 #include <luajit.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -47,6 +48,34 @@ static int panic(lua_State *L)
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
+/* Java classes that an error of connect's may name: lc_err_t keeps a pointer, so they are literals here. */
+static const char *known_class(const char *name, const char *other)
+{
+        static const char *const known[] = {
+                LC_CLS_CONNECT,
+                LC_CLS_DATA,
+                LC_CLS_RETRIABLE,
+                LC_CLS_CONFIG,
+                LC_CLS_SERIALIZATION,
+                LC_CLS_SCHEMA_BUILDER,
+                "java.lang.ArithmeticException",
+                "java.lang.ClassCastException",
+                "java.lang.IllegalArgumentException",
+                "java.lang.IllegalStateException",
+                "java.lang.IndexOutOfBoundsException",
+                "java.lang.NullPointerException",
+                "java.lang.NumberFormatException",
+                "java.lang.StringIndexOutOfBoundsException",
+                "java.lang.UnsupportedOperationException",
+                "java.util.regex.PatternSyntaxException",
+        };
+
+        for (size_t i = 0; name && i < sizeof(known) / sizeof(*known); i++)
+                if (!strcmp(known[i], name))
+                        return known[i];
+        return other;
+}
+
 static void own_kind(lua_State *L, lc_state_t *st, lc_err_kind_t kind)
 {
         static const char *const cls[] = {[LC_DATA] = LC_CLS_DATA,
@@ -62,9 +91,7 @@ static void own_kind(lua_State *L, lc_state_t *st, lc_err_kind_t kind)
         if (kind == LC_RETRIABLE && lua_isnumber(L, -1) && st->host && st->host->timeout)
                 st->host->timeout(st->host->arg, (int64_t)lua_tonumber(L, -1));
         lua_getfield(L, 1, "class");
-        text = lua_tostring(L, -1);
-        if (text && !strcmp(text, LC_CLS_CONFIG))
-                st->err->cls = LC_CLS_CONFIG;
+        st->err->cls = known_class(lua_tostring(L, -1), st->err->cls);
         lua_getfield(L, 1, "detail");
         text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
         snprintf(st->err->detail, sizeof(st->err->detail), "%s", text);

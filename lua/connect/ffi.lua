@@ -162,7 +162,7 @@ for _, name in ipairs { "lc_err_t", "lc_buf_t", "lc_value_t", "lc_decimal_t", "l
     "luaconnect: the program and lua/connect disagree about " .. name)
 end
 
-local _M = { C = C, ffi = ffi }
+local _M = { C = C, ffi = ffi, fresh = fresh }
 
 -- Value and schema types, in the order of lc_type_t.
 _M.type_names = { [0] = "null", "int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "bytes",
