@@ -161,29 +161,15 @@ static uint32_t table_size(const uint32_t *hashes, uint32_t n)
         return size;
 }
 
-int lc_java_hash_order(const lc_value_t *items, uint32_t n, uint32_t *order)
+/* The order of n spread hashes in a table they were put into one after the other. */
+static int order_of(const uint32_t *hashes, uint32_t n, uint32_t *order)
 {
-        uint32_t small[64], *hashes = small, *heads, size, out = 0;
+        uint32_t size = table_size(hashes, n), out = 0, *heads;
 
-        if (n < 2) {
-                if (n)
-                        order[0] = 0;
-                return 0;
-        }
-        if (n > 64 && !(hashes = malloc(n * sizeof(*hashes))))
-                return -1;
-        for (uint32_t i = 0; i < n; i++) {
-                uint32_t h = (uint32_t)lc_java_hash(&items[2 * i]);
-                hashes[i] = h ^ h >> 16;
-        }
-        size = table_size(hashes, n);
         /* a stable counting sort by bucket */
         heads = calloc((size_t)size + 1, sizeof(*heads));
-        if (!heads) {
-                if (hashes != small)
-                        free(hashes);
+        if (!heads)
                 return -1;
-        }
         for (uint32_t i = 0; i < n; i++)
                 heads[(hashes[i] & (size - 1)) + 1]++;
         for (uint32_t i = 0; i < size; i++) {
@@ -193,7 +179,58 @@ int lc_java_hash_order(const lc_value_t *items, uint32_t n, uint32_t *order)
         for (uint32_t i = 0; i < n; i++)
                 order[heads[hashes[i] & (size - 1)]++] = i;
         free(heads);
+        return 0;
+}
+
+static uint32_t spread(int32_t hash)
+{
+        return (uint32_t)hash ^ (uint32_t)hash >> 16;
+}
+
+int lc_java_hash_order(const lc_value_t *items, uint32_t n, uint32_t *order)
+{
+        uint32_t small[64], *hashes = small;
+        int rc;
+
+        if (n < 2) {
+                if (n)
+                        order[0] = 0;
+                return 0;
+        }
+        if (n > 64 && !(hashes = malloc(n * sizeof(*hashes))))
+                return -1;
+        for (uint32_t i = 0; i < n; i++)
+                hashes[i] = spread(lc_java_hash(&items[2 * i]));
+        rc = order_of(hashes, n, order);
         if (hashes != small)
                 free(hashes);
-        return 0;
+        return rc;
+}
+
+int lc_java_string_order(const char *const *keys, uint32_t n, uint32_t *order)
+{
+        uint32_t *hashes = malloc((n ? n : 1) * sizeof(*hashes));
+        int rc;
+
+        if (!hashes)
+                return -1;
+        for (uint32_t i = 0; i < n; i++)
+                hashes[i] = spread(lc_java_string_hash(keys[i], strlen(keys[i])));
+        rc = order_of(hashes, n, order);
+        free(hashes);
+        return rc;
+}
+
+int lc_java_string_compare(const char *a, const char *b)
+{
+        const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
+
+        while (*x && *x == *y) {
+                x++;
+                y++;
+        }
+        /* bytes sort as UTF-16 units do, but for U+E000 to U+FFFF: behind the surrogates of all above them */
+        if (*x >= 0xEE && *y >= 0xEE && (*x >= 0xF0) != (*y >= 0xF0))
+                return *x >= 0xF0 ? -1 : 1;
+        return (*x > *y) - (*x < *y);
 }

@@ -15,12 +15,18 @@
  * out[i] (zeroed by the caller) gets error, config_offset, assigned, revoked, delay_ms; the group fills in
  * the rest (leader, leader_url, generation, member_id, protocol). Behind another member's config offset
  * everybody gets error 1 (CONFIG_MISMATCH) and no work, nothing is remembered and -1 is returned.
+ * The answers are those of Connect's leader, members included that it takes in no particular order (it walks over
+ * HashMaps); a member's work counts in natural order, as ours report it (Java members report the newest first,
+ * which only decides what of a surplus they keep). With a connector that only some members can run, work is spread
+ * as evenly as that allows, see placement.h.
  * Keep the object as long as the worker lives, also while another member leads: it notices by itself
  * when it missed a round.
  *
  * Threads:   assign on the membership thread, owner_url from any: one internal lock, nothing called under it.
  * Ownership: out[i]'s work is the caller's (lc_work_free or lc_assignment_free).
- * Source:    reference group 4.1, 5.   Tests: spec/unit/assignor_spec.lua
+ * Source:    reference group 4.1, 5.
+ * Tests:     spec/golden/assignor_spec.lua (the real assignors' answers), spec/unit/assignor_spec.lua,
+ *            spec/unit/assignor_can_run_spec.lua
  */
 #ifndef LC_HERDER_ASSIGNOR_H
 #define LC_HERDER_ASSIGNOR_H
