@@ -5,6 +5,7 @@ local proc = require "spec.support.proc"
 local _M = {}
 
 ffi.cdef [[
+int listen(int fd, int backlog);
 int connect(int fd, const void *addr, unsigned int len);
 long send(int fd, const void *buf, size_t n, int flags);
 long recv(int fd, void *buf, size_t n, int flags);
@@ -23,6 +24,16 @@ function _M.connect(port)
   local tv = ffi.new("long[2]", 0, 100000)
   assert(ffi.C.setsockopt(fd, 1, 20, tv, 16) == 0)
   return setmetatable({ fd = fd, got = "", closed = false }, Connection)
+end
+
+--- A port that takes connections and never says a word: { port =, close = }.
+function _M.listen()
+  local fd = ffi.C.socket(2, 1, 0)
+  local addr = ffi.new("uint8_t[16]", { 2, 0, 0, 0, 127, 0, 0, 1 })
+  assert(ffi.C.bind(fd, addr, 16) == 0, "bind")
+  assert(ffi.C.listen(fd, 16) == 0, "listen")
+  ffi.C.getsockname(fd, addr, ffi.new("unsigned int[1]", 16))
+  return { port = addr[2] * 256 + addr[3], close = function() ffi.C.close(fd) end }
 end
 
 function Connection:send(bytes)
