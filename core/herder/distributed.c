@@ -24,6 +24,11 @@ static void on_reconfigure(void *arg, const char *connector)
         lc_herder_push(arg, lc_hev_new(arg, LC_HEV_RECONFIGURE, connector));
 }
 
+static bool may_work(void *arg)
+{
+        return lc_group_may_work(lc_dist(arg)->group);
+}
+
 static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
 {
         lc_distributed_t *d = lc_dist(h);
@@ -31,6 +36,7 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                                  .plugins = h->deps.plugins,
                                  .worker_id = h->deps.worker_id,
                                  .reconfigure = on_reconfigure,
+                                 .may_work = may_work,
                                  .arg = h};
 
         if (lc_kafka_stores_new(h->deps.config, &d->stores, err) < 0)
@@ -231,8 +237,7 @@ static void end(lc_herder_t *h)
                 lc_herder_stop_work(h);
                 h->statuses->ops->flush(h->statuses, LC_STATUS_FLUSH_MS);
         }
-        lc_group_stop(d->group);
-        d->group = NULL;
+        lc_group_quit(d->group); /* tasks that were abandoned may still ask whether they may work */
 }
 
 static void close_parts(lc_herder_t *h)
@@ -240,7 +245,7 @@ static void close_parts(lc_herder_t *h)
         lc_distributed_t *d = lc_dist(h);
 
         if (d->group)
-                lc_group_stop(d->group); /* never begun */
+                lc_group_stop(d->group);
         if (h->configs)
                 h->configs->ops->stop(h->configs);
         if (h->offsets)

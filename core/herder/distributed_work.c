@@ -273,9 +273,9 @@ void lc_dist_preparing(lc_distributed_t *d, int16_t protocol)
 void lc_dist_coordinator_lost(lc_distributed_t *d)
 {
         lc_log(LC_WARN, "HERDER",
-               "Broker coordinator was unreachable for %lldms. Revoking previous assignment (%zu "
-               "connectors and tasks) to avoid running tasks while not being a member of the group",
-               (long long)lc_worker_config_int(d->base.deps.config, "heartbeat.interval.ms"), d->assigned.n);
+               "Revoking previous assignment (%zu connectors and tasks) to avoid running tasks while not "
+               "being a member of the group",
+               d->assigned.n);
         d->rejoining = d->resolved = true;
         d->scheduled_at = INT64_MAX;
         lc_dist_new_assignor(d);

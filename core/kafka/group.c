@@ -4,6 +4,11 @@
  * Threads:   public functions set wishes under `lock` and ring `waker`; the thread looks at all wishes before
  *            it waits, so a cleared ring loses nothing. What stands behind "thread only" has no lock.
  * Lock:      `lock`, a leaf: nothing is called under it.
+ *
+ * The lease (lc_group_may_work): `work_until` is the time of asking plus session.timeout.ms, moved on by
+ * every answer that says "you are a member of your generation", and in slices while a JoinGroup or SyncGroup
+ * is out (the broker keeps a member that waits there). It runs out by itself. After a loss it is withheld
+ * until the herder has applied the next assignment: by then whatever ran before has been stopped.
  */
 #include "kafka/group.h"
 #include "base/alloc.h"
@@ -21,7 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_WAIT_MS = 60000, REPEAT_LOG_MS = 30000, STEADY_ATTEMPTS = 20 };
+enum {
+        LONGEST_WAIT_MS = 60000,
+        REPEAT_LOG_MS = 30000,
+        STEADY_ATTEMPTS = 20,
+        LIVELY_MS = 3000, /* after a rebalance another one often follows: work that was revoked is dealt */
+        LIVELY_HEARTBEAT_MS = 100,
+        LATE_MS = 1000 /* a wait that took this much longer: the process was stopped */
+};
 
 struct lc_group {
         lc_net_t *net;
@@ -34,6 +46,8 @@ struct lc_group {
         atomic_llong last_tick;
         atomic_int last_generation;
         atomic_bool hung; /* left because the herder was silent */
+        atomic_llong work_until;
+        atomic_int withheld; /* generation whose lc_group_assignment_done() gives the lease; -1 none */
 
         pthread_mutex_t lock; /* the wishes */
         bool stop, leave, rejoin;
@@ -47,6 +61,11 @@ struct lc_group {
         lc_group_session_t s;
         bool leaving, failed;
         bool need_join, prepared;
+        bool owner;      /* assigned something by a generation that was not lost since */
+        bool must_apply; /* the next generation's lease comes when its assignment was applied */
+        bool joining;    /* a JoinGroup or SyncGroup is out */
+        int64_t lively_until;
+        int64_t left_at;    /* LeaveGroup was sent and the work was kept; 0 no */
         bool must_be_empty; /* join only when the herder reported that nothing runs */
         int64_t empty_since;
         int32_t pending_generation; /* delivered, the herder is not done; -1 none */
@@ -77,6 +96,47 @@ static bool cancelled(void *arg)
         return yes;
 }
 
+/* ---- the lease ---- */
+
+bool lc_group_may_work(const lc_group_t *g)
+{
+        lc_group_t *m = (lc_group_t *)g;
+
+        return lc_now_ms() < atomic_load(&m->work_until) && atomic_load(&m->withheld) == -1;
+}
+
+/* The coordinator answered what was asked at `asked`. */
+static void renew_lease(lc_group_t *g, int64_t asked)
+{
+        if (g->owner && asked + g->s.session_ms > atomic_load(&g->work_until))
+                atomic_store(&g->work_until, asked + g->s.session_ms);
+}
+
+/* No more of it: what runs may be stopped in good order until it runs out, and what was given up does not
+ * start to write again with the next generation. */
+static void stop_renewing(lc_group_t *g)
+{
+        g->owner = false;
+        g->must_apply = true;
+}
+
+/* At once. */
+static void end_lease(lc_group_t *g)
+{
+        atomic_store(&g->work_until, 0);
+        stop_renewing(g);
+}
+
+/* While an answer is waited for. A gap as long as a session means that this process was stopped. */
+static void on_slice(void *arg)
+{
+        lc_group_t *g = arg;
+        int64_t now = lc_now_ms();
+
+        if (g->joining && now < atomic_load(&g->work_until))
+                renew_lease(g, now);
+}
+
 lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc_group_events_t *events,
                          void *arg, lc_err_t *err)
 {
@@ -96,8 +156,9 @@ lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc
         g->config_offset = -1;
         g->done_generation = g->pending_generation = -1;
         atomic_store(&g->last_generation, -1);
+        atomic_store(&g->withheld, -1);
         pthread_mutex_init(&g->lock, NULL);
-        g->s.wait = (lc_conn_wait_t){&g->waker, cancelled, g};
+        g->s.wait = (lc_conn_wait_t){&g->waker, cancelled, g, on_slice};
         lc_session_init(&g->s, wc, g->net, url);
         g->need_join = true;
         return g;
@@ -141,6 +202,8 @@ void lc_group_assignment_done(lc_group_t *g, int32_t generation)
         touch(g);
         pthread_mutex_lock(&g->lock);
         g->done_generation = generation;
+        if (atomic_load(&g->withheld) == generation)
+                atomic_store(&g->withheld, -1);
         pthread_mutex_unlock(&g->lock);
         lc_waker_wake(&g->waker);
 }
@@ -220,9 +283,48 @@ static void coordinator_gone(lc_group_t *g, bool told)
                 g->attempts = 1;
 }
 
+/* Others may run this member's work by now: all of it has to end before it joins again, and is then not
+ * reported. (Java reports what it still runs and lets the leader revoke what is there twice.) */
+static void give_up_work(lc_group_t *g)
+{
+        bool failed;
+
+        g->left_at = 0;
+        if (!g->head)
+                return;
+        failed = g->head->error != 0;
+        lc_assignment_free(g->head);
+        g->head = NULL;
+        g->must_be_empty = true;
+        g->empty_since = lc_now_ms();
+        g->pending_generation = -1;
+        if (!failed)
+                lc_log(LC_INFO, "GROUP",
+                       "Revoking previous assignment to avoid running tasks while not being a member of the "
+                       "group");
+        g->events.coordinator_lost(g->arg);
+}
+
+/* Does this answer say that the broker has put the member out of the group? */
+static bool says_put_out(const lc_group_t *g, lc_step_t step, int code)
+{
+        if (step != LC_STEP_REJOIN && step != LC_STEP_RETRY)
+                return false;
+        return code == LC_KE_UNKNOWN_MEMBER_ID || (code == LC_KE_ILLEGAL_GENERATION && !lc_group_may_work(g));
+}
+
 /* What every step's result has in common. */
 static void after_step(lc_group_t *g, lc_step_t step, const lc_err_t *err)
 {
+        if (says_put_out(g, step, err->code)) {
+                if (g->head)
+                        lc_log(LC_WARN, "GROUP",
+                               "This member was put out of the group (%s): it was silent for longer than "
+                               "session.timeout.ms (%d ms), or its coordinator has lost it",
+                               err->msg, g->s.session_ms);
+                end_lease(g);
+                give_up_work(g);
+        }
         switch (step) {
         case LC_STEP_OK:
                 g->attempts = 0;
@@ -252,19 +354,10 @@ static void check_lost(lc_group_t *g)
         if (g->lost_said || !g->head || lc_now_ms() - g->unknown_since < g->s.heartbeat_ms)
                 return;
         g->lost_said = true;
-        if (g->head->error == 0)
-                lc_log(LC_INFO, "GROUP",
-                       "Broker coordinator was unreachable for %dms. Revoking previous assignment to avoid "
-                       "running "
-                       "tasks while not being a member the group",
-                       g->s.heartbeat_ms);
-        lc_assignment_free(g->head);
-        g->head = NULL;
-        g->must_be_empty = true;
-        g->empty_since = lc_now_ms();
-        g->pending_generation = -1;
+        lc_log(LC_WARN, "GROUP", "Broker coordinator was unreachable for %dms", g->s.heartbeat_ms);
         need_join(g, NULL);
-        g->events.coordinator_lost(g->arg);
+        stop_renewing(g);
+        give_up_work(g);
 }
 
 static void find(lc_group_t *g)
@@ -305,7 +398,7 @@ static bool ready_to_join(lc_group_t *g, int64_t now, int64_t *ms)
         bool busy, empty;
 
         pthread_mutex_lock(&g->lock);
-        if (g->pending_generation >= 0 && g->done_generation >= g->pending_generation)
+        if (g->pending_generation >= 0 && g->done_generation == g->pending_generation)
                 g->pending_generation = -1;
         busy = g->pending_generation >= 0;
         empty = !g->allocation.n;
@@ -342,6 +435,23 @@ static bool ready_to_join(lc_group_t *g, int64_t now, int64_t *ms)
         return true;
 }
 
+/* The work of a new generation. What ran without a lease is still running until the herder is done. */
+static void take_lease(lc_group_t *g, int32_t generation)
+{
+        int64_t now = lc_now_ms();
+
+        pthread_mutex_lock(&g->lock);
+        g->done_generation = -1; /* a group that was removed and made again counts from the start */
+        if (g->must_apply || (g->owner && now >= atomic_load(&g->work_until)) ||
+            atomic_load(&g->withheld) >= 0)
+                atomic_store(&g->withheld, generation);
+        g->must_apply = false;
+        pthread_mutex_unlock(&g->lock);
+        g->owner = true;
+        renew_lease(g, now);
+        g->lively_until = now + LIVELY_MS;
+}
+
 static void deliver(lc_group_t *g, lc_assignment_t *a)
 {
         lc_assignment_t *head = lc_calloc(1, sizeof(*head));
@@ -356,8 +466,18 @@ static void deliver(lc_group_t *g, lc_assignment_t *a)
         g->assignment_error = a->error != 0;
         g->pending_generation = a->generation;
         g->delivered_at = lc_now_ms();
+        g->left_at = 0;
         atomic_store(&g->last_generation, a->generation);
+        take_lease(g, a->generation);
         g->events.assigned(g->arg, a);
+}
+
+/* Soon after a rebalance members hear of the next one soon. */
+static int64_t next_heartbeat(const lc_group_t *g, int64_t now)
+{
+        bool lively = now < g->lively_until && g->s.heartbeat_ms > LIVELY_HEARTBEAT_MS;
+
+        return now + (lively ? LIVELY_HEARTBEAT_MS : g->s.heartbeat_ms);
 }
 
 static void join(lc_group_t *g)
@@ -377,16 +497,18 @@ static void join(lc_group_t *g)
         pthread_mutex_unlock(&g->lock);
         if (g->head)
                 j.allocation = &report;
+        g->joining = true;
         step = lc_session_join(&g->s, &j, &got, &err);
+        g->joining = false;
         lc_work_free(&report.assigned);
         if (step == LC_STEP_OK) {
                 g->need_join = false;
                 g->prepared = false;
                 g->must_be_empty = false;
                 g->last_contact = lc_now_ms();
-                g->next_heartbeat = g->last_contact + g->s.heartbeat_ms;
                 g->not_before = 0;
                 deliver(g, got);
+                g->next_heartbeat = next_heartbeat(g, g->last_contact);
         }
         after_step(g, step, &err);
 }
@@ -397,8 +519,10 @@ static void heartbeat(lc_group_t *g)
         lc_err_t err = {0};
         lc_step_t step;
 
-        g->next_heartbeat = now + g->s.heartbeat_ms;
+        g->next_heartbeat = next_heartbeat(g, now);
         step = lc_session_heartbeat(&g->s, left > 1 ? left : 1, &err);
+        if (step == LC_STEP_OK || (step == LC_STEP_REJOIN && err.code == LC_KE_REBALANCE_IN_PROGRESS))
+                renew_lease(g, now);
         if (step == LC_STEP_OK || step == LC_STEP_REJOIN || step == LC_STEP_RETRY)
                 g->last_contact = lc_now_ms();
         if (step == LC_STEP_REJOIN && err.code == LC_KE_REBALANCE_IN_PROGRESS && !g->need_join)
@@ -422,6 +546,8 @@ static int64_t step(lc_group_t *g)
                 return wait;
         if (now < g->away_until)
                 return g->away_until - now;
+        if (g->left_at && now - g->left_at >= g->s.session_ms)
+                give_up_work(g); /* as long as that, somebody else has it */
         if (!g->s.conn) {
                 if (now < g->not_before)
                         return g->not_before - now;
@@ -454,6 +580,8 @@ static int64_t step(lc_group_t *g)
 
 static void leave(lc_group_t *g, const char *reason)
 {
+        end_lease(g);
+        g->left_at = lc_now_ms();
         g->leaving = true;
         lc_session_leave(&g->s, reason);
         g->leaving = false;
@@ -468,8 +596,10 @@ static int64_t watch_herder(lc_group_t *g)
         lc_buf_t stage = LC_BUF_INIT;
 
         if (atomic_load(&g->hung)) {
-                if (silent < g->s.rebalance_ms)
+                if (silent < g->s.rebalance_ms) {
                         atomic_store(&g->hung, false);
+                        give_up_work(g);
+                }
                 return LONGEST_WAIT_MS;
         }
         if (g->failed || silent <= g->s.rebalance_ms)
@@ -522,6 +652,15 @@ static bool take_wishes(lc_group_t *g)
         return !stop;
 }
 
+/* A process that was stopped says nothing about its herder. */
+static void after_wait(lc_group_t *g, int64_t late)
+{
+        if (late < LATE_MS)
+                return;
+        lc_log(LC_WARN, "GROUP", "This process did not run for %lld ms", (long long)late);
+        touch(g);
+}
+
 static void *run(void *arg)
 {
         lc_group_t *g = arg;
@@ -530,7 +669,7 @@ static void *run(void *arg)
         snprintf(context, sizeof(context), "Worker clientId=%s, groupId=%s", g->s.client_id, g->s.group);
         lc_log_context(context);
         for (;;) {
-                int64_t wait, watch;
+                int64_t wait, watch, before;
 
                 lc_waker_clear(&g->waker);
                 if (!take_wishes(g))
@@ -541,6 +680,7 @@ static void *run(void *arg)
                         continue;
                 if (watch < wait)
                         wait = watch;
+                before = lc_now_ms();
                 if (!g->s.conn) {
                         lc_waker_wait(&g->waker, (int)wait);
                 } else if (lc_waker_wait_fd(&g->waker, lc_conn_fd(g->s.conn), (int)wait) &&
@@ -548,6 +688,7 @@ static void *run(void *arg)
                         lc_session_drop(&g->s, "coordinator unavailable");
                         coordinator_gone(g, false);
                 }
+                after_wait(g, lc_now_ms() - before - wait);
         }
         leave(g, "the worker is stopping");
         return NULL;
@@ -569,17 +710,23 @@ int lc_group_start(lc_group_t *g, lc_err_t *err)
         return 0;
 }
 
+void lc_group_quit(lc_group_t *g)
+{
+        if (!g->started)
+                return;
+        g->started = false;
+        pthread_mutex_lock(&g->lock);
+        g->stop = true;
+        pthread_mutex_unlock(&g->lock);
+        lc_waker_wake(&g->waker);
+        pthread_join(g->thread, NULL);
+}
+
 void lc_group_stop(lc_group_t *g)
 {
         if (!g)
                 return;
-        if (g->started) {
-                pthread_mutex_lock(&g->lock);
-                g->stop = true;
-                pthread_mutex_unlock(&g->lock);
-                lc_waker_wake(&g->waker);
-                pthread_join(g->thread, NULL);
-        }
+        lc_group_quit(g);
         lc_session_free(&g->s);
         lc_net_free(g->net);
         lc_assignment_free(g->head);

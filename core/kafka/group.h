@@ -83,12 +83,14 @@ void lc_group_assignment_done(lc_group_t *g, int32_t generation);
 /* The generation of the last assignment delivered, -1 none (also within assign()). Any thread. */
 int32_t lc_group_last_generation(const lc_group_t *g);
 /* Is it sure that the work of the last assignment is still ours? False from the moment on in which the
- * coordinator may have given it to others: no answer to a heartbeat for session.timeout.ms (a process that was
- * frozen, a cut network), left, put out. While it is false tasks write nothing. Any thread, cheap. */
+ * coordinator may have given it to others: no answer to a heartbeat for session.timeout.ms (a process that
+ * was frozen, a cut network), left, put out. While it is false tasks write nothing. Any thread, cheap. */
 bool lc_group_may_work(const lc_group_t *g);
 void lc_group_tick(lc_group_t *g); /* the herder is alive; silence > rebalance.timeout.ms leaves the group */
 /* Leave now and join again after backoff_ms (6.2: config topic could not be read). */
 void lc_group_leave(lc_group_t *g, int backoff_ms, const char *reason);
-void lc_group_stop(lc_group_t *g); /* LeaveGroup, joins the thread, frees */
+/* LeaveGroup, joins the thread. lc_group_may_work() goes on saying no until lc_group_stop(). */
+void lc_group_quit(lc_group_t *g);
+void lc_group_stop(lc_group_t *g); /* the same, and frees */
 
 #endif

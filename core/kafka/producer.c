@@ -319,6 +319,13 @@ int lc_producer_poll(lc_producer_t *p, int ms)
         return n;
 }
 
+_Static_assert((int)LC_PURGED == (int)RD_KAFKA_RESP_ERR__PURGE_QUEUE, "producer.h names the code");
+
+void lc_producer_purge(lc_producer_t *p)
+{
+        rd_kafka_purge(p->client->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
+}
+
 int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc_err_t *err)
 {
         const struct rd_kafka_metadata *md = NULL;

@@ -28,6 +28,10 @@ lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_del
 uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc_err_t *err);
 /* Serve reports for up to ms. Returns their number. */
 int lc_producer_poll(lc_producer_t *p, int ms);
+/* Give up what was not sent yet. It is reported with the code RD_KAFKA_RESP_ERR__PURGE_QUEUE (LC_PURGED)
+ * by the next polls; what is on its way is not touched. */
+enum { LC_PURGED = -152 };
+void lc_producer_purge(lc_producer_t *p);
 size_t lc_producer_outstanding(const lc_producer_t *p); /* sent, report not yet served */
 /* Partition count of a topic, asking the cluster up to ms; 0 if it does not exist, -1 with err. */
 int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc_err_t *err);

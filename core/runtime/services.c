@@ -21,6 +21,7 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         s->statuses = deps->statuses;
         s->worker_id = lc_strdup(deps->worker_id);
         s->reconfigure = deps->reconfigure;
+        s->may_work = deps->may_work;
         s->arg = deps->arg;
         s->track_topics = lc_worker_config_bool(deps->config, "topic.tracking.enable");
         s->flush_interval_ms = lc_worker_config_int(deps->config, "offset.flush.interval.ms");
@@ -86,6 +87,19 @@ void lc_services_leave(lc_services_t *s)
         if (!--s->inside && s->shut)
                 pthread_cond_broadcast(&s->changed);
         pthread_mutex_unlock(&s->lock);
+}
+
+bool lc_services_may_work(lc_services_t *s)
+{
+        bool yes;
+
+        if (!s->may_work)
+                return true;
+        if (!lc_services_enter(s))
+                return false;
+        yes = s->may_work(s->arg);
+        lc_services_leave(s);
+        return yes;
 }
 
 void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,

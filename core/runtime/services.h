@@ -20,6 +20,7 @@ typedef struct lc_services {
         lc_status_store_t *statuses;
         char *worker_id;
         void (*reconfigure)(void *arg, const char *connector);
+        bool (*may_work)(void *arg); /* NULL: always */
         void *arg;
         int32_t generation; /* atomic */
         bool track_topics;  /* topic.tracking.enable */
@@ -38,6 +39,8 @@ void lc_services_shut(lc_services_t *s);
 /* false: shut. Between the two the stores and plugins exist. */
 bool lc_services_enter(lc_services_t *s);
 void lc_services_leave(lc_services_t *s);
+/* May this worker's tasks write now? No once shut. */
+bool lc_services_may_work(lc_services_t *s);
 
 /* Statuses carry the worker's id and generation. `safe` is decided by the state. */
 void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,

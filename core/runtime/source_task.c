@@ -22,6 +22,7 @@
 
 enum {
         UNDELIVERED_MS = 10000,
+        HOLD_MS = 100, /* while the work may not be ours: until offsets are looked at again */
         IDLE_MIN_MS = 100,
         IDLE_MAX_MS = 1000, /* after a poll without records */
         FULL_MS = 100,      /* the producer's queue is full, or a send may be tried again */
@@ -52,6 +53,8 @@ typedef struct source {
         bool send_failed; /* a delivery failed under tolerance none */
         lc_err_t send_err;
         bool commits_records; /* the script has commit_record */
+        lc_record_t **purged; /* taken back from the producer while the work was not ours: to be sent again */
+        size_t npurged, at_purged;
         bool closing;
         lc_topics_used_t topics;
         int64_t now; /* of this round */
@@ -217,8 +220,11 @@ static void tend_offsets(source_t *s)
         harvest(s);
         check_commit(s);
         if (!s->commit && s->now >= s->next_commit) {
-                s->next_commit = s->now + s->t->sv->flush_interval_ms;
-                start_commit(s);
+                bool mine = lc_task_may_work(s->t);
+
+                s->next_commit = s->now + (mine ? s->t->sv->flush_interval_ms : HOLD_MS);
+                if (mine)
+                        start_commit(s);
         }
 }
 
@@ -229,6 +235,8 @@ static void commit_now(source_t *s, int64_t end)
 
         for (int round = 0; round < 2 && !lc_task_cancelled(t); round++) {
                 if (!s->commit) {
+                        if (!lc_task_may_work(t))
+                                return;
                         harvest(s);
                         start_commit(s);
                         round = 1; /* else one was out: what came later needs another */
@@ -253,10 +261,15 @@ static void final_commit(source_t *s)
         int64_t graceful = t->sv->graceful_ms, most = t->sv->flush_timeout_ms;
         int64_t now = lc_now_ms(), end = now + (most < graceful * 3 / 4 ? most : graceful * 3 / 4);
 
-        while (outstanding(s) && lc_now_ms() < end && !lc_task_cancelled(t))
+        while (outstanding(s) && lc_now_ms() < end && !lc_task_cancelled(t) && lc_task_may_work(t))
                 serve_reports(s, 50);
         if (lc_task_cancelled(t))
                 return;
+        if (!lc_task_may_work(t)) { /* not sent, not committed: the new owner reads it again */
+                if (s->producer)
+                        lc_producer_purge(s->producer);
+                return;
+        }
         now = lc_now_ms();
         commit_now(s, end > now + graceful / 8 ? end : now + graceful / 8);
 }
@@ -313,6 +326,14 @@ static bool delivery_failed(source_t *s, lc_record_t *r, const lc_err_t *cause)
         return false;
 }
 
+/* Not acknowledged and not lost: it keeps its place in the tracker and is sent again. */
+static void take_back(source_t *s, lc_record_t *r)
+{
+        if ((s->npurged & (s->npurged - 1)) == 0) /* the capacity is the next power of two */
+                s->purged = lc_realloc(s->purged, (s->npurged ? s->npurged * 2 : 1) * sizeof(lc_record_t *));
+        s->purged[s->npurged++] = r;
+}
+
 static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
 {
         source_t *s = arg;
@@ -322,6 +343,10 @@ static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
                 commit_record(s, r);
                 lc_tracker_ack(s->tracker, r);
+                return;
+        }
+        if (err->code == LC_PURGED && err->kind != LC_FENCED && !s->closing) {
+                take_back(s, r);
                 return;
         }
         if (!s->closing && delivery_failed(s, r, err)) {
@@ -457,6 +482,35 @@ static void rest(source_t *s, int ms)
         lc_waker_wait(&s->t->waker, ms);
         lc_waker_clear(&s->t->waker);
         serve_reports(s, 0);
+}
+
+/* What was taken back, in the order in which it was given. 0 also when some is left, -1 the task fails. */
+static int send_purged(source_t *s, lc_err_t *err)
+{
+        while (s->at_purged < s->npurged) {
+                lc_record_t *r = s->purged[s->at_purged];
+                lc_batch_t *b = r->batch;
+                lc_err_t e;
+
+                lc_err_clear(&e);
+                r->state = LC_REC_NEW;
+                s->last_sent = s->now;
+                if (lc_producer_send(s->producer, r, 1, &e)) {
+                        s->at_purged++;
+                        lc_batch_unref(b); /* it was counted the first time, too */
+                        continue;
+                }
+                r->state = LC_REC_SUBMITTED;
+                if (e.kind && e.kind != LC_RETRIABLE) {
+                        lc_err_wrap(&e, LC_CLS_CONNECT, "Unrecoverable exception trying to send");
+                        *err = e;
+                        return -1;
+                }
+                rest(s, FULL_MS);
+                return 0;
+        }
+        s->npurged = s->at_purged = 0;
+        return 0;
 }
 
 /* 0 all sent or to be tried again, -1 the task fails. */
@@ -598,11 +652,25 @@ static int poll_script(source_t *s, lc_err_t *err)
         return 0;
 }
 
+/* Others may run this task by now: nothing is written, what librdkafka has not sent is taken back. */
+static void hold(source_t *s)
+{
+        if (outstanding(s))
+                lc_producer_purge(s->producer);
+        lc_task_rearm(s->t);
+        lc_task_hold(s->t);
+        serve_reports(s, 0);
+}
+
 static int loop(source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
 
         while (!lc_task_stopping(t)) {
+                if (!lc_task_may_work(t)) {
+                        hold(s);
+                        continue;
+                }
                 serve_reports(s, 0);
                 tend_offsets(s);
                 if (lc_task_target(t) == LC_TARGET_PAUSED) {
@@ -611,6 +679,11 @@ static int loop(source_t *s, lc_err_t *err)
                 }
                 if (s->send_failed)
                         return send_failure(s, err);
+                if (s->npurged) {
+                        if (send_purged(s, err))
+                                return -1;
+                        continue;
+                }
                 if (!s->batch) {
                         if (poll_script(s, err))
                                 return -1;
@@ -673,6 +746,7 @@ static void close_source(lc_task_t *t)
         }
         lc_producer_destroy(s->producer, 0); /* execute() has waited for what was in flight */
         lc_props_free(s->conf);
+        free(s->purged); /* the tracker has the records */
         lc_tracker_free(s->tracker);
         lc_batch_unref(s->batch);
         lc_topic_creation_free(s->creation);

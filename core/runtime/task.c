@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STACK = 512 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000 };
+enum { STACK = 512 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000, HOLD_MS = 100 };
 
 lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const lc_props_t *connector_config,
                        int task_count, const lc_props_t *task_config, lc_target_state_t target)
@@ -137,6 +137,29 @@ void lc_task_rearm(lc_task_t *t)
         lc_waker_clear(&t->stop);
         if (lc_task_stopping(t))
                 lc_waker_wake(&t->stop);
+}
+
+bool lc_task_may_work(lc_task_t *t)
+{
+        bool yes = lc_services_may_work(t->sv);
+
+        if (yes == t->held && !yes)
+                return false;
+        if (yes && t->held)
+                lc_log(LC_INFO, "TASK", "%s The worker is a member of its group again: going on", t->label);
+        else if (!yes)
+                lc_log(LC_WARN, "TASK",
+                       "%s The worker has not heard from its group for a session: nothing is written until "
+                       "it has",
+                       t->label);
+        t->held = !yes;
+        return yes;
+}
+
+void lc_task_hold(lc_task_t *t)
+{
+        lc_waker_wait(&t->waker, HOLD_MS);
+        lc_waker_clear(&t->waker);
 }
 
 /* The operator's delay: ended by cancellation only, not by a normal stop (errors.md 3). */

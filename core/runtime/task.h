@@ -48,6 +48,7 @@ struct lc_task {
         lc_chain_t *chain;
         lc_converter_t *key, *value, *header;
         int64_t after_ms;      /* of the last retriable error, -1: the script did not say */
+        bool held;             /* it was said that the work may not be ours */
         bool built;            /* statuses carry the version from here on */
         lc_waker_t stop;       /* the script's waits end; woken by stop and target changes */
         lc_waker_t waker;      /* the task's waits end: the same, delivery reports, commits */
@@ -78,6 +79,11 @@ static inline bool lc_task_stopping(const lc_task_t *t)
 }
 lc_target_state_t lc_task_target(lc_task_t *t);
 bool lc_task_cancelled(lc_task_t *t);
+/* Is the work still ours (worker.h, may_work)? Asked before anything is written. The first no and the yes
+ * after it are logged. */
+bool lc_task_may_work(lc_task_t *t);
+/* It is not: wait until it may be, the end or a target change, at most 100 ms. */
+void lc_task_hold(lc_task_t *t);
 /* Statuses: nothing once cancelled. */
 void lc_task_status(lc_task_t *t, lc_state_t state, const char *trace);
 /* One try of something that may be retriable; between tries 1 s to 60 s, the reason in the status.

@@ -617,7 +617,13 @@ void lc_group_leave(lc_group_t *g, int backoff_ms, const char *reason)
         say("leave: %s", reason);
 }
 
-void lc_group_stop(lc_group_t *g)
+bool lc_group_may_work(const lc_group_t *g)
+{
+        (void)g;
+        return true;
+}
+
+void lc_group_quit(lc_group_t *g)
 {
         pthread_mutex_lock(&sim_lock);
         g->ending = true;
@@ -625,6 +631,12 @@ void lc_group_stop(lc_group_t *g)
         pthread_mutex_unlock(&sim_lock);
         if (g->running)
                 pthread_join(g->thread, NULL);
+        g->running = false;
+}
+
+void lc_group_stop(lc_group_t *g)
+{
+        lc_group_quit(g);
         lc_work_free(&g->allocation);
         lc_work_free(&g->other);
         free(g);

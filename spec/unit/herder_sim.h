@@ -26,6 +26,8 @@
 #define lc_group_last_generation sim_group_last_generation
 #define lc_group_tick sim_group_tick
 #define lc_group_leave sim_group_leave
+#define lc_group_may_work sim_group_may_work
+#define lc_group_quit sim_group_quit
 #define lc_group_stop sim_group_stop
 #define lc_admin_new sim_admin_new
 #define lc_admin_free sim_admin_free

@@ -42,7 +42,7 @@ int lc_bootstrap_check(const lc_worker_config_t *wc, const volatile int *stop, l
 {
         lc_strv_t list = {NULL, 0};
         lc_waker_t waker;
-        lc_conn_wait_t wait = {&waker, cancelled, &stop};
+        lc_conn_wait_t wait = {&waker, cancelled, &stop, NULL};
         int any = 0;
 
         if (lc_waker_init(&waker) < 0)

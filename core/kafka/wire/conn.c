@@ -22,7 +22,9 @@ enum {
         LARGEST_ANSWER = 64 << 20,
         READ_STEP = 64 << 10, /* an announced length is believed this much at a time */
         MAX_API = 64,
-        AUTH_TIMEOUT_MS = 30000
+        AUTH_TIMEOUT_MS = 30000,
+        WAIT_SLICE_MS = 500,
+        LONGEST_WAIT_MS = 60000
 };
 
 struct lc_conn {
@@ -45,6 +47,8 @@ struct lc_conn {
 
 static int wait_for(lc_conn_t *c, short events, int64_t deadline, lc_err_t *err)
 {
+        const int most = c->wait.slice ? WAIT_SLICE_MS : LONGEST_WAIT_MS;
+
         for (;;) {
                 struct pollfd f[2] = {{.fd = c->wait.waker->fd, .events = POLLIN},
                                       {.fd = c->fd, .events = events}};
@@ -53,7 +57,9 @@ static int wait_for(lc_conn_t *c, short events, int64_t deadline, lc_err_t *err)
 
                 if (left <= 0)
                         return lc_err_set(err, LC_RETRIABLE, ETIMEDOUT, "%s did not answer in time", c->name);
-                rc = poll(f, 2, left > 60000 ? 60000 : (int)left);
+                rc = poll(f, 2, left > most ? most : (int)left);
+                if (c->wait.slice)
+                        c->wait.slice(c->wait.arg);
                 if (rc < 0 && errno != EINTR)
                         return lc_err_set(err, LC_RETRIABLE, errno, "poll: %s", strerror(errno));
                 if (rc <= 0)
@@ -207,12 +213,19 @@ static int connect_to(lc_conn_t *c, const struct addrinfo *a, int64_t deadline, 
 {
         int one = 1, error = 0;
         socklen_t len = sizeof(error);
+        int session = c->net->session_ms < INT32_MAX ? (int)c->net->session_ms : INT32_MAX;
+        int probe_s = session < 4000 ? 1 : session / 4000, probes = 3;
 
         c->fd = socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, a->ai_protocol);
         if (c->fd < 0)
                 return lc_err_set(err, LC_RETRIABLE, errno, "socket: %s", strerror(errno));
         setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        /* a cut network is noticed within a session although a JoinGroup may be answered much later */
         setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+        setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_s, sizeof(probe_s));
+        setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof(probe_s));
+        setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+        setsockopt(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &session, sizeof(session));
         if (connect(c->fd, a->ai_addr, a->ai_addrlen) == 0)
                 return 0;
         if (errno == EINPROGRESS || errno == EINTR) {

@@ -20,6 +20,7 @@ typedef struct lc_conn_wait {
         lc_waker_t *waker;
         bool (*cancelled)(void *arg); /* asked after each ring; the ring is cleared before */
         void *arg;
+        void (*slice)(void *arg); /* while waiting: at least every 500 ms; may be NULL */
 } lc_conn_wait_t;
 
 typedef struct lc_conn lc_conn_t;

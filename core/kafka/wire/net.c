@@ -144,6 +144,7 @@ lc_net_t *lc_net_new(const lc_worker_config_t *wc, lc_err_t *err)
         net->request_timeout_ms = lc_worker_config_int(wc, "request.timeout.ms");
         net->retry_backoff_ms = lc_worker_config_int(wc, "retry.backoff.ms");
         net->retry_backoff_max_ms = lc_worker_config_int(wc, "retry.backoff.max.ms");
+        net->session_ms = lc_worker_config_int(wc, "session.timeout.ms");
         net->verify_host = identify && *identify;
         if (read_servers(net, wc, err) < 0 || (sasl && read_sasl(net, wc, err) < 0) ||
             (tls && !(net->tls = lc_tls_context(wc, err)))) {

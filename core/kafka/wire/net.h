@@ -27,7 +27,8 @@ typedef struct lc_net {
         lc_net_server_t *servers;
         size_t nservers;
         int64_t connect_timeout_ms, request_timeout_ms, retry_backoff_ms, retry_backoff_max_ms;
-        void *tls; /* SSL_CTX, NULL: plain text */
+        int64_t session_ms; /* a peer that is silent on the TCP level for that long is gone */
+        void *tls;          /* SSL_CTX, NULL: plain text */
         bool verify_host;
         lc_sasl_mechanism_t sasl;
         char *user, *password;
