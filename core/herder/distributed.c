@@ -3,8 +3,9 @@
  * reference group 6: config readable, membership, rebalance, session key, requests, restart orders, config
  * updates.
  *
- * Requests that write or need an owner wait while a rebalance is under way, as they do in Connect; reads do
- * not (reads.c), nor do pause and resume.
+ * Requests that write or need an owner wait while a rebalance is under way, 5 s at most, then who asked shall
+ * come back (409); reads do not (reads.c), nor do pause, resume and log levels. A worker that has not joined
+ * yet for the first time lets them wait until their deadline.
  * Threads:   T; open and close on the caller's.
  * Tests:     spec/unit/herder_spec.lua, spec/kafka, golden/rest, golden/topics/lifecycle.jsonl
  */
@@ -188,8 +189,16 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
         case LC_HEV_CONNECTOR:
                 lc_connector_event(h, ev);
                 return;
+        case LC_HEV_PUBLISHED:
+                lc_reconfigure_published(h, ev);
+                return;
         case LC_HEV_RECONFIGURE:
                 lc_reconfigure(h, ev->name, NULL);
+                break;
+        case LC_HEV_LOGGER:
+                d->dirty = true; /* the offset moved */
+                if (h->deps.logger_level)
+                        h->deps.logger_level(h->deps.logger_arg, ev->name, ev->level);
                 break;
         case LC_HEV_CONFIG:
                 d->dirty = true;
@@ -220,6 +229,13 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
                 break;
         }
         lc_hev_free(ev);
+}
+
+static bool stalled(lc_herder_t *h)
+{
+        lc_distributed_t *d = lc_dist(h);
+
+        return h->ticked && (!d->can_read || d->rejoining || !d->resolved);
 }
 
 static bool leads(lc_herder_t *h)
@@ -268,7 +284,9 @@ static const lc_herder_mode_t mode = {
         .open = open_parts,
         .begin = begin,
         .tick = tick,
+        .admit = lc_dist_admit,
         .request = lc_dist_request,
+        .stalled = stalled,
         .event = event,
         .leads = leads,
         .publish = lc_dist_publish,

@@ -78,7 +78,13 @@ void lc_dist_order(lc_distributed_t *d, const char *name, bool only_failed, bool
 void lc_dist_run_orders(lc_distributed_t *d);
 void lc_dist_forget_updates(lc_distributed_t *d);
 
+/* distributed_internal.c: requests between workers */
+bool lc_dist_admit(lc_herder_t *h, lc_request_t *req);
+void lc_dist_put_tasks(lc_distributed_t *d, lc_request_t *req);
+void lc_dist_fence(lc_distributed_t *d, lc_request_t *req);
+
 /* distributed_requests.c */
+bool lc_dist_leading(lc_distributed_t *d, lc_request_t *req); /* false: the request was sent on or answered */
 void lc_dist_request(lc_herder_t *h, lc_hev_t *ev);
 void lc_dist_reconfigured(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);
 void lc_dist_start_failed(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);

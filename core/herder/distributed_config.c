@@ -66,9 +66,11 @@ static void on_session_key(void *arg)
 
 static void on_logger(void *arg, const char *logger, const char *level)
 {
-        (void)logger;
-        (void)level;
-        news(arg, NULL, false); /* the offset moved */
+        lc_distributed_t *d = arg;
+        lc_hev_t *ev = lc_hev_new(&d->base, LC_HEV_LOGGER, logger);
+
+        ev->level = lc_strdup(level);
+        lc_herder_push(&d->base, ev);
 }
 
 const lc_config_events_t lc_dist_config_events = {

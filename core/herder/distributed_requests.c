@@ -1,8 +1,8 @@
 /*
  * distributed_requests.c - REST operations that need order, the leader or the owner of the work.
  *
- * Where a request is not ours to do it goes through forward(): today the answer there is the 409 of rest 1.3;
- * forwarding to the leader or owner has its place in that one function.
+ * Where a request is not ours to do, forward() gives it back with the URL of the worker that it belongs to;
+ * who submitted it sends it there.
  * Threads:   T, in the tick, with a resolved assignment (but pause and resume, which any worker does at any
  *            time).
  * Source:    rest.md 2.2, 4.   Tests: spec/unit/herder_spec.lua, golden/rest/02, 04, 06
@@ -16,21 +16,22 @@
 /* url: where it belongs, NULL when nobody knows. */
 static void forward(lc_distributed_t *d, lc_request_t *req, const char *url)
 {
-        (void)d;
-        if (req->forward == 0) {
+        if (req->forward == 0) { /* it has made its two hops */
                 lc_request_fail(req, 409,
                                 "Cannot complete request because of a conflicting operation (e.g. worker "
                                 "rebalance)");
-                return;
+        } else if (!url || !url[0]) {
+                lc_request_fail(req, 409, LC_NO_LEADER_URL);
+        } else if (!strcmp(url, d->base.deps.url)) {
+                lc_request_stale(req); /* given to this worker, and not begun yet */
+        } else {
+                req->forward_url = lc_strdup(url);
+                lc_request_answer(req, 0);
         }
-        if (url)
-                lc_log(LC_WARN, "HERDER", "A request for connector %s belongs to %s and is not forwarded",
-                       req->connector, url);
-        lc_request_fail(req, 409, LC_NO_LEADER_URL);
 }
 
 /* Not ours because this is not the leader: forwards and returns false. */
-static bool leading(lc_distributed_t *d, lc_request_t *req)
+bool lc_dist_leading(lc_distributed_t *d, lc_request_t *req)
 {
         if (lc_dist_leads(d))
                 return true;
@@ -43,7 +44,7 @@ static void to_owner(lc_distributed_t *d, lc_request_t *req, int task)
 {
         lc_buf_t url = LC_BUF_INIT;
 
-        if (!leading(d, req))
+        if (!lc_dist_leading(d, req))
                 return;
         pthread_mutex_lock(&d->assign_lock);
         lc_assignor_owner_url(d->assignor, req->connector, task, &url);
@@ -70,7 +71,7 @@ static void put_config(lc_distributed_t *d, lc_hev_t *ev)
         lc_err_t err;
         int rc;
 
-        if (lc_check_validated(ev) < 0 || !leading(d, req))
+        if (lc_check_validated(ev) < 0 || !lc_dist_leading(d, req))
                 return;
         s = h->configs->ops->snapshot(h->configs);
         was = lc_config_snapshot_find(s, req->connector);
@@ -102,7 +103,7 @@ static void patch(lc_distributed_t *d, lc_request_t *req)
         lc_config_snapshot_t *s;
         const lc_config_connector_t *c;
 
-        if (!leading(d, req))
+        if (!lc_dist_leading(d, req))
                 return;
         s = h->configs->ops->snapshot(h->configs);
         c = lc_config_snapshot_find(s, req->connector);
@@ -122,7 +123,7 @@ static void delete (lc_distributed_t *d, lc_request_t *req)
         lc_err_t err;
         int rc;
 
-        if (!leading(d, req))
+        if (!lc_dist_leading(d, req))
                 return;
         if (!in_store(h, req->connector)) {
                 lc_request_fail(req, 404, "Connector %s not found", req->connector);
@@ -149,7 +150,7 @@ static void stop(lc_distributed_t *d, lc_request_t *req)
                 lc_request_fail(req, 404, "Unknown connector %s", req->connector);
                 return;
         }
-        if (!leading(d, req))
+        if (!lc_dist_leading(d, req))
                 return;
         lc_err_clear(&err);
         lc_stage(h, "writing 0 task configs for connector %s to the config topic", req->connector);
@@ -192,13 +193,24 @@ static void pause_resume(lc_herder_t *h, lc_request_t *req)
                 lc_request_answer(req, 202);
 }
 
+static void put_logger(lc_herder_t *h, lc_request_t *req)
+{
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        if (h->configs->ops->put_logger(h->configs, req->connector, req->level, &err) < 0)
+                lc_request_fail_err(req, 500, &err);
+        else
+                lc_request_answer(req, 204); /* this worker too sets it when it reads the record */
+}
+
 static void restart_with_plan(lc_distributed_t *d, lc_request_t *req)
 {
         lc_herder_t *h = &d->base;
         lc_restart_plan_t plan;
         lc_err_t err;
 
-        if (!leading(d, req))
+        if (!lc_dist_leading(d, req))
                 return;
         lc_err_clear(&err);
         if (h->configs->ops->put_restart(h->configs, req->connector, req->only_failed, req->include_tasks,
@@ -344,6 +356,15 @@ void lc_dist_request(lc_herder_t *h, lc_hev_t *ev)
                 break;
         case LC_REQ_RESTART_TASK:
                 restart_task(d, req);
+                break;
+        case LC_REQ_PUT_TASKS:
+                lc_dist_put_tasks(d, req);
+                break;
+        case LC_REQ_FENCE:
+                lc_dist_fence(d, req);
+                break;
+        case LC_REQ_LOGGER:
+                put_logger(h, req);
                 break;
         default: /* LC_REQ_HEALTH: the thread is alive */
                 lc_request_answer(req, 200);

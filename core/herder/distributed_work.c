@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "herder/distributed.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,9 +341,32 @@ bool lc_dist_read_to_end(lc_distributed_t *d)
         return true;
 }
 
+/* Work that the config topic knows as far as it was read. */
+static bool known(const lc_distributed_t *d, const lc_work_item_t *w)
+{
+        const lc_config_connector_t *c = lc_config_snapshot_find(d->base.config, w->connector);
+
+        return c && c->config && w->task < lc_config_connector_task_count(c);
+}
+
+static void say_unknown(const lc_distributed_t *d, const lc_work_item_t *w)
+{
+        char task[16] = "";
+
+        if (w->task >= 0)
+                snprintf(task, sizeof(task), "-%d", (int)w->task);
+        lc_log(LC_ERROR, "HERDER",
+               "The leader %s at %s assigned %s %s%s to this worker, but the config topic does not know it "
+               "up to "
+               "offset %lld: it is not started",
+               d->assignment->leader, d->assignment->leader_url, w->task < 0 ? "connector" : "task",
+               w->connector, task, (long long)d->base.config->offset);
+}
+
 static void start_work(lc_distributed_t *d)
 {
         lc_herder_t *h = &d->base;
+        lc_work_t was;
         size_t n = 0;
         lc_err_t err;
 
@@ -362,7 +386,9 @@ static void start_work(lc_distributed_t *d)
                         if ((w->task >= 0) != (bool)tasks || lc_work_has(&d->running, w->connector, w->task))
                                 continue;
                         lc_err_clear(&err);
-                        if (!tasks)
+                        if (!known(d, w))
+                                say_unknown(d, w);
+                        else if (!tasks)
                                 lc_start_connector(h, w->connector, NULL);
                         else if (lc_start_task(h, w->connector, w->task, &err) < 0)
                                 lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", w->connector,
@@ -371,8 +397,14 @@ static void start_work(lc_distributed_t *d)
                 }
         }
         lc_stage_done(h);
-        lc_work_free(&d->running);
-        lc_work_copy(&d->running, &d->assigned);
+        was = d->running;
+        memset(&d->running, 0, sizeof(d->running));
+        for (size_t i = 0; i < d->assigned.n; i++) { /* the unknown ones start when they become known */
+                const lc_work_item_t *w = &d->assigned.v[i];
+                if (lc_work_has(&was, w->connector, w->task) || known(d, w))
+                        lc_work_add(&d->running, w->connector, w->task);
+        }
+        lc_work_free(&was);
         lc_log(LC_INFO, "HERDER", "Finished starting connectors and tasks");
 }
 

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STALLED_MS = 5000 }; /* how long requests wait for a rebalance */
+
 /* Stages. */
 
 void lc_stage(lc_herder_t *h, const char *fmt, ...)
@@ -98,6 +100,7 @@ void lc_hev_free(lc_hev_t *ev)
                 lc_props_free(ev->tasks[i]);
         free(ev->tasks);
         lc_assignment_free(ev->assignment);
+        free(ev->level);
         free(ev->err);
         free(ev);
 }
@@ -211,35 +214,60 @@ lc_hev_t *lc_pending_take(lc_herder_t *h)
         return ev;
 }
 
-/* Who asked has been told that it timed out: do not do it behind his back later. */
-static void expire(lc_herder_t *h)
+static void time_out(lc_herder_t *h, lc_request_t *req)
 {
-        int64_t now = lc_now_ms();
+        lc_buf_t text = LC_BUF_INIT;
+
+        lc_herder_stage(h, &text);
+        lc_request_fail(req, 500, "Request timed out%s%s", text.len ? ". " : "", text.len ? text.p : "");
+        lc_buf_free(&text);
+}
+
+/* Who asked has been told that it timed out: do not do it behind his back later. Nor does anybody wait long
+ * for a rebalance. Returns when to look again, INT64_MAX never. */
+static int64_t expire(lc_herder_t *h)
+{
+        int64_t now = lc_now_ms(), next = INT64_MAX, end;
+        bool stalled = h->pending && h->mode->stalled && h->mode->stalled(h);
         lc_hev_t **at = &h->pending, *ev;
 
         while ((ev = *at)) {
-                lc_buf_t text = LC_BUF_INIT;
-                if (!ev->req || !ev->req->deadline_ms || now <= ev->req->deadline_ms) {
+                lc_request_t *req = ev->req;
+                end = req && req->deadline_ms ? req->deadline_ms : INT64_MAX;
+                if (req && stalled && req->op != LC_REQ_HEALTH) {
+                        if (!ev->stalled_at)
+                                ev->stalled_at = now;
+                        if (ev->stalled_at + STALLED_MS < end)
+                                end = ev->stalled_at + STALLED_MS;
+                }
+                if (now < end) {
+                        next = end < next ? end : next;
                         at = &ev->next;
                         continue;
                 }
                 *at = ev->next;
-                lc_herder_stage(h, &text);
-                lc_request_fail(ev->req, 500, "Request timed out%s%s", text.len ? ". " : "",
-                                text.len ? text.p : "");
+                if (req->deadline_ms && now >= req->deadline_ms)
+                        time_out(h, req);
+                else
+                        lc_request_stale(req);
                 ev->req = NULL;
-                lc_buf_free(&text);
                 lc_hev_free(ev);
         }
         h->pending_tail = &h->pending;
         while (*h->pending_tail)
                 h->pending_tail = &(*h->pending_tail)->next;
+        return next;
 }
 
 static void arrive(lc_herder_t *h, lc_hev_t *ev)
 {
         if (ev->kind != LC_HEV_REQUEST) {
                 h->mode->event(h, ev);
+                return;
+        }
+        if (h->mode->admit && !h->mode->admit(h, ev->req)) {
+                ev->req = NULL;
+                lc_hev_free(ev);
                 return;
         }
         switch (ev->req->op) {
@@ -255,7 +283,8 @@ static void arrive(lc_herder_t *h, lc_hev_t *ev)
                 lc_offsets_begin(h, ev->req);
                 break;
         case LC_REQ_PAUSE:
-        case LC_REQ_RESUME: /* any worker at any time */
+        case LC_REQ_RESUME:
+        case LC_REQ_LOGGER: /* any worker at any time */
                 h->mode->request(h, ev);
                 return;
         default:
@@ -453,19 +482,20 @@ static void *herder_main(void *arg)
         }
         while (begun && !lc_stopping(h) && !h->fatal) {
                 int ms = h->mode->tick(h);
+                int64_t next;
                 lc_hev_t *ev;
 
                 be_ready(h);
                 if (lc_stopping(h) || h->fatal)
                         break;
-                if (h->pending && ms > 1000)
-                        ms = 1000; /* to see them expire */
+                next = expire(h);
+                if (next != INT64_MAX && next - lc_now_ms() < ms)
+                        ms = next > lc_now_ms() ? (int)(next - lc_now_ms()) : 0;
                 ev = lc_queue_pop(h->events, ms);
                 if (ev)
                         arrive(h, ev);
                 lc_herder_drain(h);
-                if (h->pending)
-                        expire(h);
+                expire(h); /* before the tick would serve them */
         }
         if (h->fatal)
                 err = *h->fatal;

@@ -77,16 +77,16 @@ struct lc_request {
         /* What a request between workers is verified by: its headers (NULL: absent) and body bytes. */
         char *signature, *signature_algorithm, *body;
         size_t body_len;
-        int64_t deadline_ms;         /* monotonic: answered with the 500 of rest 1.2 when it passes */
+        int64_t deadline_ms; /* monotonic: answered with the 500 of rest 1.2 when it passes */
         void (*done)(lc_request_t *req);
         void *arg;
         /* the answer */
-        int status;  /* HTTP; 0: see forward_url */
-        /* Not ours to do: base URL (ends with "/") of the worker that it belongs to. The caller sends it there
-         * with ?forward=true when forward was absent, else false (rest 1.3). status is 0 then. */
+        int status; /* HTTP; 0: see forward_url */
+        /* Not ours to do: base URL (ends with "/") of the worker that it belongs to. The caller sends it
+         * there with ?forward=true when forward was absent, else false (rest 1.3). status is 0 then. */
         char *forward_url;
         int retry_after_s; /* > 0: Retry-After, with a 409 */
-        char *error; /* message when status >= 400 (may be NULL: "message":null) */
+        char *error;       /* message when status >= 400 (may be NULL: "message":null) */
         bool created;
         lc_strv_t names;
         lc_connector_info_t *info;   /* one, or ninfos for LIST */

@@ -35,7 +35,9 @@ typedef enum {
         LC_HEV_ASSIGNED,  /* assignment */
         LC_HEV_PREPARING, /* protocol */
         LC_HEV_COORDINATOR_LOST,
-        LC_HEV_FATAL /* err */
+        LC_HEV_PUBLISHED, /* name, err: the leader's answer to task configs sent to it */
+        LC_HEV_LOGGER,    /* name, level: for the whole cluster */
+        LC_HEV_FATAL      /* err */
 } lc_hev_kind_t;
 
 typedef struct lc_hev lc_hev_t;
@@ -55,6 +57,8 @@ struct lc_hev {
         bool only_failed, include_tasks, updated, validate_only;
         int16_t protocol;
         struct lc_assignment *assignment;
+        char *level;
+        int64_t stalled_at; /* monotonic: its request met a rebalance then; 0: not yet */
         lc_err_t *err;
 };
 
@@ -64,12 +68,16 @@ typedef struct lc_hconn lc_hconn_t;
 typedef struct lc_herder_mode {
         const char *name;
         int (*open)(lc_herder_t *h, const volatile int *stop, lc_err_t *err); /* caller of lc_herder_start */
-        int (*begin)(lc_herder_t *h, lc_err_t *err);   /* stores up; -1: fatal, or h->stop */
-        int (*tick)(lc_herder_t *h);                   /* returns ms to wait for the next event */
+        int (*begin)(lc_herder_t *h, lc_err_t *err); /* stores up; -1: fatal, or h->stop */
+        int (*tick)(lc_herder_t *h);                 /* returns ms to wait for the next event */
+        /* A request arrived: false, and answered, when it is refused before anything else; NULL: never. */
+        bool (*admit)(lc_herder_t *h, lc_request_t *req);
         void (*request)(lc_herder_t *h, lc_hev_t *ev); /* one pending event; owns it */
-        void (*event)(lc_herder_t *h, lc_hev_t *ev);   /* what is not common; owns it */
+        /* Do pending requests wait for a rebalance? Then only for 5 s; NULL: never. */
+        bool (*stalled)(lc_herder_t *h);
+        void (*event)(lc_herder_t *h, lc_hev_t *ev); /* what is not common; owns it */
         bool (*leads)(lc_herder_t *h);
-        /* New task configs, already known to differ; takes nothing. */
+        /* New task configs, already known to differ; takes nothing. 1: LC_HEV_PUBLISHED will tell. */
         int (*publish)(lc_herder_t *h, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err);
         /* A request that waited for task configs; err: of making or publishing them. */
         void (*reconfigured)(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);
@@ -139,6 +147,7 @@ void lc_request_answer(lc_request_t *req, int status);
 void lc_request_fail(lc_request_t *req, int status, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 void lc_request_fail_err(lc_request_t *req, int status, const lc_err_t *err); /* err->msg, NULL: null */
+void lc_request_stale(lc_request_t *req); /* 409, come back after the rebalance */
 const char *lc_connector_type(const lc_plugins_t *plugins, const lc_props_t *config);
 void lc_connector_info_fill(lc_connector_info_t *info, const lc_plugins_t *plugins, const char *name,
                             const lc_props_t *config, const lc_config_connector_t *tasks_of,
@@ -169,8 +178,9 @@ struct lc_hconn {
         lc_request_t *waiters;
         int64_t retry_at; /* 0: none */
         int backoff_ms;
-        int task_high; /* highest committed task count seen while the connector exists */
-        int busy;      /* standalone: an operation is in flight */
+        int64_t tried_at; /* the first of the attempts that failed since */
+        int task_high;    /* highest committed task count seen while the connector exists */
+        int busy;         /* standalone: an operation is in flight */
         lc_hconn_t *next;
 };
 lc_hconn_t *lc_hconn_get(lc_herder_t *h, const char *name);
@@ -178,6 +188,7 @@ void lc_hconn_prune(lc_herder_t *h);    /* forget connectors that the config doe
 void lc_hconn_free_all(lc_herder_t *h); /* answers waiters */
 void lc_reconfigure(lc_herder_t *h, const char *name, lc_request_t *req /* waits; NULL */);
 void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev);    /* LC_HEV_TASK_CONFIGS; owns it */
+void lc_reconfigure_published(lc_herder_t *h, lc_hev_t *ev); /* LC_HEV_PUBLISHED; owns it */
 int64_t lc_reconfigure_retries(lc_herder_t *h, int64_t now); /* next time, INT64_MAX none */
 void lc_start_connector(lc_herder_t *h, const char *name, lc_request_t *req);
 void lc_target_connector(lc_herder_t *h, const char *name, lc_target_state_t target);

@@ -1,7 +1,8 @@
 /*
  * reconfigure.c - from a running connector to its tasks: task configs are asked for when it started, was
  * resumed, was reconfigured or asks for it, compared with the committed ones, and published when they
- * differ. Failures are tried again with backoff, 250 ms doubling to 60 s.
+ * differ: the leader writes them, a follower sends them to the leader. Failures are tried again with backoff,
+ * 250 ms doubling to 60 s, from the start: who leads and what is committed may have changed.
  *
  * One computation per connector at a time; a trigger that comes meanwhile leads to another one after it,
  * so that what is published never is older than the last trigger.
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 60000 };
+enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 60000, KEY_ROTATION_MS = 60000 };
 
 lc_hconn_t *lc_hconn_get(lc_herder_t *h, const char *name)
 {
@@ -115,6 +116,8 @@ void lc_reconfigure(lc_herder_t *h, const char *name, lc_request_t *req)
                 finish(h, c, NULL);
                 return;
         }
+        if (!c->backoff_ms)
+                c->tried_at = lc_now_ms();
         c->computing = true;
         ev = lc_hev_new(h, LC_HEV_TASK_CONFIGS, name);
         ev->config = lc_props_copy(cc->config);
@@ -144,9 +147,34 @@ static void retry_later(lc_hconn_t *c, const lc_err_t *err)
                         : c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
                                                              : c->backoff_ms * 2;
         c->retry_at = lc_now_ms() + c->backoff_ms;
-        lc_log(LC_ERROR, "HERDER",
-               "Failed to reconfigure connector's tasks (%s), retrying after backoff of %d ms: %s", c->name,
-               c->backoff_ms, err->msg);
+        if (err->code == 403 && lc_now_ms() - c->tried_at <= KEY_ROTATION_MS)
+                lc_log(LC_DEBUG, "HERDER",
+                       "Failed to reconfigure connector's tasks (%s), possibly due to expired session key. "
+                       "Retrying after backoff of %d ms",
+                       c->name, c->backoff_ms);
+        else
+                lc_log(LC_ERROR, "HERDER",
+                       "Failed to reconfigure connector's tasks (%s), retrying after backoff of %d ms: %s",
+                       c->name, c->backoff_ms, err->msg);
+}
+
+static void succeeded(lc_herder_t *h, lc_hconn_t *c)
+{
+        c->backoff_ms = 0;
+        finish(h, c, NULL);
+}
+
+static void failed(lc_herder_t *h, lc_hconn_t *c, const lc_err_t *err)
+{
+        retry_later(c, err);
+        finish(h, c, err);
+}
+
+/* 0 nothing to write or written, 1 on its way, -1 err. */
+static int publish(lc_herder_t *h, const lc_config_connector_t *cc, const lc_hev_t *ev, lc_err_t *err)
+{
+        return changed(cc, ev->tasks, ev->ntasks) ? h->mode->publish(h, ev->name, ev->tasks, ev->ntasks, err)
+                                                  : 0;
 }
 
 void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev)
@@ -156,6 +184,7 @@ void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev)
                 h->configs->ops->snapshot(h->configs); /* the newest: never tasks for STOPPED */
         const lc_config_connector_t *cc = lc_config_snapshot_find(s, ev->name);
         lc_err_t err;
+        int rc;
 
         lc_err_clear(&err);
         c->computing = false;
@@ -171,17 +200,31 @@ void lc_reconfigure_result(lc_herder_t *h, lc_hev_t *ev)
                    !lc_worker_connector_started(h->worker, ev->name)) {
                 finish(h, c, NULL); /* deleted, paused, changed, restarted: that brings its own trigger */
         } else if (ev->err) {
-                retry_later(c, ev->err);
-                finish(h, c, ev->err);
-        } else if (changed(cc, ev->tasks, ev->ntasks) &&
-                   h->mode->publish(h, ev->name, ev->tasks, ev->ntasks, &err) < 0) {
-                retry_later(c, &err);
-                finish(h, c, &err);
+                failed(h, c, ev->err);
+        } else if ((rc = publish(h, cc, ev, &err)) < 0) {
+                failed(h, c, &err);
+        } else if (rc > 0) {
+                c->computing = true; /* what is triggered meanwhile comes after it */
         } else {
-                c->backoff_ms = 0;
-                finish(h, c, NULL);
+                succeeded(h, c);
         }
         lc_config_snapshot_unref(s);
+        lc_hev_free(ev);
+}
+
+void lc_reconfigure_published(lc_herder_t *h, lc_hev_t *ev)
+{
+        lc_hconn_t *c = lc_hconn_get(h, ev->name);
+
+        c->computing = false;
+        if (c->again) {
+                c->again = false;
+                lc_reconfigure(h, ev->name, NULL);
+        } else if (ev->err) {
+                failed(h, c, ev->err);
+        } else {
+                succeeded(h, c);
+        }
         lc_hev_free(ev);
 }
 

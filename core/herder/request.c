@@ -73,6 +73,14 @@ void lc_request_free(lc_request_t *req)
         free(req->state);
         free(req->connector);
         lc_props_free(req->config);
+        for (int i = 0; req->tasks && i < req->ntasks; i++)
+                lc_props_free(req->tasks[i]);
+        free(req->tasks);
+        free(req->level);
+        free(req->signature);
+        free(req->signature_algorithm);
+        free(req->body);
+        free(req->forward_url);
         free(req->error);
         lc_strv_free(&req->names);
         free(req->offsets_json);
@@ -105,6 +113,14 @@ void lc_request_fail_err(lc_request_t *req, int status, const lc_err_t *err)
         free(req->error);
         req->error = err && err->kind ? lc_strdup(err->msg) : NULL;
         lc_request_answer(req, status);
+}
+
+void lc_request_stale(lc_request_t *req)
+{
+        req->retry_after_s = 1;
+        lc_request_fail(req, 409,
+                        "Cannot complete request momentarily due to stale configuration (typically caused by "
+                        "a concurrent config change)");
 }
 
 const char *lc_connector_type(const lc_plugins_t *plugins, const lc_props_t *config)

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,4 +74,127 @@ char *lc_session_key_make(const lc_worker_config_t *wc, lc_err_t *err)
         OPENSSL_cleanse(key, (size_t)n);
         free(key);
         return text;
+}
+
+static const struct {
+        const char *algorithm, *digest;
+} macs[] = {
+        {"HmacSHA256", "SHA256"},         {"HmacSHA1", "SHA1"},
+        {"HmacSHA512", "SHA512"},         {"HmacSHA384", "SHA384"},
+        {"HmacSHA224", "SHA224"},         {"HmacMD5", "MD5"},
+        {"HmacSHA512/224", "SHA512-224"}, {"HmacSHA512/256", "SHA512-256"},
+        {"HmacSHA3-224", "SHA3-224"},     {"HmacSHA3-256", "SHA3-256"},
+        {"HmacSHA3-384", "SHA3-384"},     {"HmacSHA3-512", "SHA3-512"},
+};
+
+static const EVP_MD *digest_of(const char *algorithm)
+{
+        for (size_t i = 0; algorithm && i < sizeof(macs) / sizeof(macs[0]); i++)
+                if (!strcasecmp(macs[i].algorithm, algorithm))
+                        return EVP_get_digestbyname(macs[i].digest);
+        return NULL;
+}
+
+static int base64_digit(unsigned char c)
+{
+        if (c >= 'A' && c <= 'Z')
+                return c - 'A';
+        if (c >= 'a' && c <= 'z')
+                return c - 'a' + 26;
+        if (c >= '0' && c <= '9')
+                return c - '0' + 52;
+        return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* As Java's Base64.getDecoder(): no blanks, the padding may be absent. out: strlen(text) bytes are enough. */
+static int decode(const char *text, unsigned char *out, size_t *len, lc_err_t *err)
+{
+        size_t n = strlen(text), digits = 0, pads;
+        unsigned bits = 0;
+
+        *len = 0;
+        while (digits < n && text[digits] != '=') {
+                int d = base64_digit((unsigned char)text[digits]);
+                if (d < 0)
+                        return lc_err_set(err, LC_DATA, 400, "Illegal base64 character %x",
+                                          (unsigned)(unsigned char)text[digits]);
+                bits = bits << 6 | (unsigned)d;
+                if (digits++ % 4)
+                        out[(*len)++] = (unsigned char)(bits >> (2 * (3 - (digits - 1) % 4)));
+        }
+        pads = n - digits;
+        if (pads && (digits % 4 < 2 || pads != 4 - digits % 4 || text[n - 1] != '='))
+                return lc_err_set(err, LC_DATA, 400,
+                                  digits % 4 < 2 || pads < 4 - digits % 4
+                                          ? "Input byte array has wrong 4-byte ending unit"
+                                          : "Input byte array has incorrect ending byte at %zu",
+                                  digits + 4 - digits % 4);
+        if (digits % 4 == 1)
+                return lc_err_set(err, LC_DATA, 400, "Last unit does not have enough valid bits");
+        return 0;
+}
+
+/* The MAC's bytes: their number, 0 when there is none. */
+static size_t mac(const char *key_base64, const char *algorithm, const void *body, size_t n,
+                  unsigned char out[EVP_MAX_MD_SIZE], lc_err_t *err)
+{
+        const EVP_MD *md = digest_of(algorithm);
+        unsigned char *key = lc_malloc(strlen(key_base64) + 1);
+        unsigned int len = 0;
+        size_t key_len;
+        lc_err_t bad;
+
+        lc_err_clear(&bad);
+        if (!md)
+                lc_err_set(err, LC_DATA, 400, "Algorithm %s not available", algorithm);
+        else if (decode(key_base64, key, &key_len, &bad) < 0 || !key_len)
+                lc_err_set(err, LC_RETRIABLE, 0, "The session key in the config topic is no key: %s",
+                           bad.kind ? bad.msg : "it is empty");
+        else if (!HMAC(md, key, (int)key_len, body ? body : "", n, out, &len))
+                lc_err_set(err, LC_RETRIABLE, 0, "OpenSSL cannot compute %s", algorithm);
+        OPENSSL_cleanse(key, strlen(key_base64) + 1);
+        free(key);
+        return len;
+}
+
+char *lc_session_sign(const char *key_base64, const char *algorithm, const void *body, size_t n,
+                      lc_err_t *err)
+{
+        unsigned char sum[EVP_MAX_MD_SIZE];
+        size_t len = mac(key_base64, algorithm, body, n, sum, err);
+        char *text = len ? lc_malloc(len * 2 + 8) : NULL;
+
+        if (text)
+                EVP_EncodeBlock((unsigned char *)text, sum, (int)len);
+        return text;
+}
+
+int lc_session_signature_check(const char *algorithm, const char *signature_base64, lc_err_t *err)
+{
+        unsigned char *bytes;
+        size_t len;
+        int rc;
+
+        if (!digest_of(algorithm))
+                return lc_err_set(err, LC_DATA, 400, "Algorithm %s not available", algorithm);
+        bytes = lc_malloc(strlen(signature_base64) + 1);
+        rc = decode(signature_base64, bytes, &len, err);
+        free(bytes);
+        return rc;
+}
+
+bool lc_session_verify(const char *key_base64, const char *algorithm, const char *signature_base64,
+                       const void *body, size_t n)
+{
+        unsigned char sum[EVP_MAX_MD_SIZE], *given = lc_malloc(strlen(signature_base64) + 1);
+        size_t len, given_len;
+        lc_err_t err;
+        bool same;
+
+        lc_err_clear(&err);
+        len = mac(key_base64, algorithm, body, n, sum, &err);
+        same = len && decode(signature_base64, given, &given_len, &err) == 0 && given_len == len &&
+               CRYPTO_memcmp(given, sum, len) == 0;
+        free(given);
+        return same;
 }

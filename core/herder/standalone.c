@@ -425,6 +425,26 @@ static void patch(lc_herder_t *h, lc_request_t *req)
         lc_validation_begin(h, req);
 }
 
+/* This worker is the whole cluster. */
+static void logger_level(lc_herder_t *h, lc_request_t *req)
+{
+        if (h->deps.logger_level)
+                h->deps.logger_level(h->deps.logger_arg, req->connector, req->level);
+        lc_request_answer(req, 204);
+}
+
+/* Nothing else of its connector goes on beside it. */
+static bool in_turn(const lc_request_t *req)
+{
+        return req->op != LC_REQ_HEALTH && req->op != LC_REQ_LOGGER && req->op != LC_REQ_PUT_TASKS &&
+               req->op != LC_REQ_FENCE;
+}
+
+static bool is_busy(lc_herder_t *h, const lc_hev_t *ev)
+{
+        return in_turn(ev->req) && find(h, ev->req->connector) && lc_hconn_get(h, ev->req->connector)->busy;
+}
+
 static void request(lc_herder_t *h, lc_hev_t *ev)
 {
         lc_request_t *req = ev->req;
@@ -434,7 +454,7 @@ static void request(lc_herder_t *h, lc_hev_t *ev)
                 lc_hev_free(ev);
                 return;
         }
-        if (req->op != LC_REQ_HEALTH && find(h, req->connector) && lc_hconn_get(h, req->connector)->busy) {
+        if (is_busy(h, ev)) {
                 lc_pending_add(h, ev); /* also pause and resume, which come here first */
                 return;
         }
@@ -460,15 +480,22 @@ static void request(lc_herder_t *h, lc_hev_t *ev)
         case LC_REQ_RESTART_TASK:
                 restart_task(h, req);
                 break;
+        case LC_REQ_LOGGER:
+                logger_level(h, req);
+                break;
+        case LC_REQ_PUT_TASKS:
+                lc_request_fail(req, 500,
+                                "Kafka Connect in standalone mode does not support externally setting task "
+                                "configurations.");
+                break;
+        case LC_REQ_FENCE:
+                lc_request_fail(req, 500,
+                                "Kafka Connect in standalone mode does not support exactly-once source "
+                                "connectors.");
+                break;
         default:
                 lc_request_answer(req, 200);
         }
-}
-
-static bool is_busy(lc_herder_t *h, const lc_hev_t *ev)
-{
-        return ev->req->op != LC_REQ_HEALTH && find(h, ev->req->connector) &&
-               lc_hconn_get(h, ev->req->connector)->busy;
 }
 
 static int tick(lc_herder_t *h)

@@ -1,5 +1,5 @@
 /*
- * herder_sim.c - for herder_spec.lua: the distributed herder between a worker, a group and a config topic
+ * herder_sim.c - for herder_spec.lua and herder_cluster_spec.lua: the distributed herder between a worker, a group and a config topic
  * that are made of a few lines, so that its decisions can be watched without a broker. The spec builds it
  * together with the herder's sources (herder_sim.h). Assignor, config state, memory stores are the core's.
  *
@@ -10,8 +10,10 @@
 #include "herder/internal.h"
 #include "storage/config_state.h"
 #include "kafka/wire/bootstrap.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The trace. */
 
@@ -19,7 +21,8 @@ static pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sim_cond = PTHREAD_COND_INITIALIZER;
 static lc_buf_t sim_trace;
 static char sim_fail_start[64], sim_fail_write[64]; /* under sim_lock */
-static int sim_protocol = 1, sim_second, sim_follower, sim_silent;
+static int sim_protocol = 1, sim_second, sim_follower, sim_silent, sim_frozen;
+static char sim_ghost[64], sim_url2[64], sim_leader_url[64];
 
 static void say(const char *fmt, ...)
 {
@@ -370,8 +373,11 @@ static int t_restart(lc_config_store_t *s, const char *name, bool only_failed, b
 
 static int t_logger(lc_config_store_t *s, const char *logger, const char *level, lc_err_t *err)
 {
-        (void)level;
-        return put_f(s, err, "{}", "logger-cluster-%s", logger);
+        char *v = lc_asprintf("{\"level\":\"%s\"}", level);
+        int rc = put_f(s, err, v, "logger-cluster-%s", logger);
+
+        free(v);
+        return rc;
 }
 
 static void t_stop(lc_config_store_t *s)
@@ -524,9 +530,15 @@ static void round_of(lc_group_t *g)
         lc_assignment_t *out[2] = {lc_calloc(1, sizeof(lc_assignment_t)),
                                    lc_calloc(1, sizeof(lc_assignment_t))};
         lc_assignment_t both[2] = {{0}, {0}};
-        lc_group_member_t members[2] = {{.id = "m1", .url = "http://m1/"}, {.id = "m2", .url = "http://m2/"}};
+        lc_group_member_t members[2] = {{.id = "m1", .url = "http://m1/"}, {.id = "m2"}};
         size_t n = sim_second ? 2 : 1;
+        char ghost[64], url2[64], leader_url[64];
         bool again = false;
+
+        sim_failing(sim_ghost, ghost);
+        sim_failing(sim_url2, url2);
+        sim_failing(sim_leader_url, leader_url);
+        members[1].url = url2;
 
         g->events.preparing(g->arg, (int16_t)sim_protocol);
         pthread_mutex_lock(&sim_lock);
@@ -541,16 +553,21 @@ static void round_of(lc_group_t *g)
                 out[i]->generation = g->generation;
                 out[i]->protocol = (int16_t)sim_protocol;
                 out[i]->leader = lc_strdup(sim_follower ? "m2" : "m1");
-                out[i]->leader_url = lc_strdup(sim_follower ? "http://m2/" : "http://m1/");
+                out[i]->leader_url = lc_strdup(sim_follower ? leader_url : "http://m1/");
                 out[i]->member_id = lc_strdup(members[i].id);
                 out[i]->is_leader = !sim_follower && i == 0;
                 lc_work_free(&members[i].allocation);
+        }
+        if (ghost[0]) { /* the leader knows what the config topic does not */
+                lc_work_add(&out[0]->assigned, ghost, -1);
+                lc_work_add(&out[0]->assigned, ghost, 0);
         }
         if (n == 2) {
                 give(&g->other, out[1]);
                 again = out[1]->revoked.n > 0;
         }
         lc_assignment_free(out[1]);
+        say("round %d", (int)g->generation);
         g->events.assigned(g->arg, out[0]);
         pthread_mutex_lock(&sim_lock);
         while (g->done < g->generation && !g->ending)
@@ -605,6 +622,17 @@ int32_t lc_group_last_generation(const lc_group_t *g)
         return g->generation ? g->generation : -1;
 }
 
+bool lc_group_may_work(const lc_group_t *g)
+{
+        bool frozen;
+
+        (void)g;
+        pthread_mutex_lock(&sim_lock);
+        frozen = sim_frozen;
+        pthread_mutex_unlock(&sim_lock);
+        return !frozen;
+}
+
 void lc_group_tick(lc_group_t *g)
 {
         (void)g;
@@ -644,20 +672,88 @@ void lc_group_stop(lc_group_t *g)
         say("left");
 }
 
+/* Requests to other workers: they wait for the spec to answer. */
+
+static lc_http_call_t *sim_calls;
+
+lc_http_call_t *lc_http_call_new(const char *method, const char *url)
+{
+        lc_http_call_t *c = lc_calloc(1, sizeof(*c));
+
+        c->method = lc_strdup(method);
+        c->url = lc_strdup(url);
+        return c;
+}
+
+void lc_http_call_free(lc_http_call_t *c)
+{
+        if (!c)
+                return;
+        free(c->method);
+        free(c->url);
+        lc_strv_free(&c->headers);
+        lc_buf_free(&c->body);
+        lc_buf_free(&c->answer);
+        free(c->content_type);
+        free(c);
+}
+
+void lc_http_submit(lc_http_t *http, lc_http_call_t *call)
+{
+        lc_buf_t text = LC_BUF_INIT;
+
+        (void)http;
+        lc_buf_printf(&text, "http %s %s", call->method, call->url);
+        for (size_t i = 0; i < call->headers.n; i++)
+                lc_buf_printf(&text, " [%s]", call->headers.v[i]);
+        if (call->has_body)
+                lc_buf_printf(&text, " %s", call->body.p);
+        pthread_mutex_lock(&sim_lock);
+        call->next = sim_calls;
+        sim_calls = call;
+        pthread_mutex_unlock(&sim_lock);
+        say("%s", text.p);
+        lc_buf_free(&text);
+}
+
+static void answer_call(lc_http_call_t *call, int status, const char *body)
+{
+        if (status <= 0)
+                lc_err_set(&call->err, LC_RETRIABLE, -status, "m2:80: %s", body);
+        else
+                lc_buf_adds(&call->answer, body);
+        call->status = status > 0 ? status : 0;
+        call->done(call);
+}
+
 /* For the spec. */
 #pragma GCC visibility push(default)
+
+static void logger_level(void *arg, const char *logger, const char *level)
+{
+        (void)arg;
+        say("logger %s %s", logger, level);
+}
 
 /* protocol -1: standalone. */
 lc_herder_t *sim_start(const lc_worker_config_t *wc, const lc_plugins_t *plugins, int protocol)
 {
-        lc_herder_deps_t deps = {.config = wc, .plugins = plugins, .url = "http://m1/", .worker_id = "w:1"};
+        lc_herder_deps_t deps = {.config = wc,
+                                 .plugins = plugins,
+                                 .url = "http://m1/",
+                                 .worker_id = "w:1",
+                                 .http = protocol < 0 ? NULL : (lc_http_t *)&sim_calls,
+                                 .logger_level = logger_level};
         static const volatile int never;
         lc_herder_t *h;
         lc_err_t err;
 
         lc_err_clear(&err);
         sim_protocol = protocol;
-        sim_second = sim_follower = sim_silent = 0;
+        sim_second = sim_follower = sim_silent = sim_frozen = 0;
+        sim_ghost[0] = '\0';
+        strcpy(sim_url2, "http://m2/");
+        strcpy(sim_leader_url, "http://m2/");
         pthread_mutex_lock(&sim_lock);
         sim_fail_start[0] = sim_fail_write[0] = '\0';
         pthread_mutex_unlock(&sim_lock);
@@ -708,6 +804,83 @@ void sim_coordinator(int gone)
                 sim_group->events.coordinator_lost(sim_group->arg);
 }
 
+/* From the next round on. NULL: as it is. */
+void sim_names(const char *ghost, const char *url2, const char *leader_url)
+{
+        pthread_mutex_lock(&sim_lock);
+        if (ghost)
+                snprintf(sim_ghost, sizeof(sim_ghost), "%s", ghost);
+        if (url2)
+                snprintf(sim_url2, sizeof(sim_url2), "%s", url2);
+        if (leader_url)
+                snprintf(sim_leader_url, sizeof(sim_leader_url), "%s", leader_url);
+        pthread_mutex_unlock(&sim_lock);
+}
+
+void sim_freeze(int frozen)
+{
+        pthread_mutex_lock(&sim_lock);
+        sim_frozen = frozen;
+        pthread_mutex_unlock(&sim_lock);
+}
+
+/* Answers the oldest request whose URL begins so; status 0 or less: no answer, -status is the errno.
+ * false: there is none. */
+bool sim_answer(const char *url, int status, const char *body)
+{
+        lc_http_call_t **at, *call = NULL, **found = NULL;
+
+        pthread_mutex_lock(&sim_lock);
+        for (at = &sim_calls; *at; at = &(*at)->next)
+                if (!strncmp((*at)->url, url, strlen(url)))
+                        found = at;
+        if (found) {
+                call = *found;
+                *found = call->next;
+        }
+        pthread_mutex_unlock(&sim_lock);
+        if (call)
+                answer_call(call, status, body);
+        return call != NULL;
+}
+
+void sim_request_task(lc_request_t *req, const lc_props_t *task)
+{
+        req->tasks = realloc(req->tasks, sizeof(*req->tasks) * ((size_t)req->ntasks + 1));
+        req->tasks[req->ntasks++] = lc_props_copy(task);
+}
+
+void sim_request_text(lc_request_t *req, const char *what, const char *text)
+{
+        char **to = !strcmp(what, "level")       ? &req->level
+                    : !strcmp(what, "signature") ? &req->signature
+                    : !strcmp(what, "algorithm") ? &req->signature_algorithm
+                                                 : &req->body;
+
+        *to = lc_strdup(text);
+        if (to == &req->body)
+                req->body_len = strlen(text);
+}
+
+static void *back_later(void *ms)
+{
+        usleep((useconds_t)(intptr_t)ms * 1000);
+        sim_coordinator(0);
+        return NULL;
+}
+
+/* The coordinator is back after ms; wait with sim_back_wait(). */
+static pthread_t sim_later;
+void sim_back_after(int ms)
+{
+        if (pthread_create(&sim_later, NULL, back_later, (void *)(intptr_t)ms))
+                abort();
+}
+void sim_back_wait(void)
+{
+        pthread_join(sim_later, NULL);
+}
+
 void sim_set_offset(lc_herder_t *h, const char *connector, const char *partition, const char *offset)
 {
         lc_offset_entry_t entry = {partition, offset};
@@ -741,9 +914,12 @@ void sim_reconfigure(lc_herder_t *h, const char *name)
 {
         h->worker->deps.reconfigure(h->worker->deps.arg, name);
 }
+/* What is out comes back when the herder is gone. */
 void sim_stop(lc_herder_t *h)
 {
         lc_herder_stop(h);
+        while (sim_answer("", -ECANCELED, "the client has stopped"))
+                ;
 }
 lc_request_t *sim_request(int op, const char *connector)
 {

@@ -29,6 +29,10 @@
 #define lc_group_may_work sim_group_may_work
 #define lc_group_quit sim_group_quit
 #define lc_group_stop sim_group_stop
+#define lc_group_may_work sim_group_may_work
+#define lc_http_call_new sim_http_call_new
+#define lc_http_call_free sim_http_call_free
+#define lc_http_submit sim_http_submit
 #define lc_admin_new sim_admin_new
 #define lc_admin_free sim_admin_free
 #define lc_admin_cluster_id sim_admin_cluster_id
@@ -49,7 +53,10 @@
 #include "runtime/worker.h"
 #include "storage/config_state.h"
 #include "storage/kafka_stores.h"
+#include "http/http.h"
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <signal.h>

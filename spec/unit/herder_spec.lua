@@ -1,159 +1,13 @@
 -- herder_spec.lua: core/herder. The distributed herder runs between simulated neighbours (herder_sim.c): what it
--- writes, starts and stops, and in which order, without a broker.
+-- writes, starts and stops, and in which order, without a broker. Between workers: herder_cluster_spec.lua.
 local core = require "spec.support.core"
-local plugins = require "spec.support.plugins"
-local C, ffi = core.load {
-  "base/err.h", "base/props.h", "base/buf.h", "base/clock.h", "config/worker_config.h", "config/plugin.h",
-  "base/log.h", "herder/herder.h", "herder/restart.h", "herder/session_key.h",
-}
-C.lc_log_set_level(nil, os.getenv "HERDER_LOG" or "off")
-
-ffi.cdef [[
-  lc_herder_t *sim_start(const lc_worker_config_t *wc, const lc_plugins_t *plugins, int protocol);
-  void sim_record(const char *key, const char *value);
-  void sim_fail(const char *start, const char *write);
-  void sim_members(int second, int follower);
-  void sim_coordinator(int gone);
-  char *sim_take_trace(void);
-  void sim_call(lc_herder_t *h, lc_request_t *req);
-  bool sim_ready(lc_herder_t *h);
-  void sim_stage(lc_herder_t *h, lc_buf_t *out);
-  void sim_reconfigure(lc_herder_t *h, const char *name);
-  void sim_set_offset(lc_herder_t *h, const char *connector, const char *partition, const char *offset);
-  void sim_stop(lc_herder_t *h);
-  lc_request_t *sim_request(int op, const char *connector);
-  void sim_request_free(lc_request_t *req);
-  void free(void *p);
-]]
-
--- The herder's sources and the simulation, built once. See herder_sim.h for what binds where.
-local sim
-local function build_sim()
-  if sim then return end
-  local so = os.tmpname()
-  local flags = os.getenv "LC_SPEC_CFLAGS" or ""
-  local build = ([[LD_PRELOAD= %s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -include spec/unit/herder_sim.h -o %s
-    spec/unit/herder_sim.c $(ls core/herder/*.c | grep -v -e assignor)]])
-    :format(os.getenv "CC" or "cc", flags, so):gsub("\n", " ")
-  assert(os.execute(build) == 0, "the simulation does not compile")
-  sim = ffi.load(so)
-  os.remove(so)
-end
-
-local function worker_config(extra, standalone)
-  local p = {
-    ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "g",
-    ["key.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-    ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-    ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s",
-  }
-  for k, v in pairs(extra or {}) do p[k] = v end
-  local err = core.err()
-  local wc = C.lc_worker_config_new(core.props(p), standalone and C.LC_STANDALONE or C.LC_DISTRIBUTED, err)
-  assert(wc ~= nil, core.msg(err))
-  return wc
-end
-
-local function wait(what, condition)
-  local deadline = C.lc_now_ms() + 5000
-  while not condition() do
-    assert(C.lc_now_ms() < deadline, "waited too long for: " .. what)
-    os.execute "sleep 0.005"
-  end
-end
-
-local function str(p) return p ~= nil and ffi.string(p) or nil end
+local H = require "spec.support.herder"
+local C, ffi = core.load {}
+local sim, wait, start, call, expect = H.sim, H.wait, H.start, H.call, H.expect
+local clear, listen, source, states, worker_config = H.clear, H.listen, H.source, H.states, H.worker_config
 
 describe("the herder", function()
-  local h, wc, set
-  local heard = "" -- the trace so far, since the last clear()
-
-  local function listen()
-    local t = sim.sim_take_trace()
-    heard = heard .. ffi.string(t)
-    ffi.C.free(t)
-    return heard
-  end
-  local function clear()
-    listen()
-    heard = ""
-  end
-  -- The lines one after the other, other lines in between.
-  local function in_order(lines)
-    local at = 1
-    for _, l in ipairs(lines) do
-      local from, to = heard:find("\n" .. l .. "\n", at, true)
-      if not from and heard:sub(1, #l + 1) == l .. "\n" and at == 1 then from, to = 1, #l + 1 end
-      if not from then return false, l end
-      at = to
-    end
-    return true
-  end
-  local function expect(lines)
-    local missing
-    local ok = pcall(wait, "", function()
-      listen()
-      local yes
-      yes, missing = in_order(lines)
-      return yes
-    end)
-    assert(ok, ("did not see %q in\n%s"):format(tostring(missing), heard))
-  end
-
-  local function start(protocol, extra)
-    build_sim()
-    wc = worker_config(extra, protocol == -1)
-    set = plugins.set(plugins.standard())
-    heard = ""
-    h = sim.sim_start(wc, set, protocol or 1)
-    assert(h ~= nil)
-    wait("ready", function() return sim.sim_ready(h) end)
-  end
-  after_each(function()
-    if h then sim.sim_stop(h) end
-    clear()
-    if wc then C.lc_worker_config_free(wc) end
-    h, wc = nil, nil
-  end)
-
-  local function call(op, name, opt)
-    opt = opt or {}
-    local r = sim.sim_request(C["LC_REQ_" .. op], name)
-    if opt.config then r.config = C.lc_props_copy(core.props(opt.config)) end
-    for _, k in ipairs(opt.nulls or {}) do C.lc_props_set(r.config, k, nil) end
-    local fields = { "task", "include_tasks", "only_failed", "initial_state", "want_info", "want_status", "forward" }
-    for _, k in ipairs(fields) do
-      if opt[k] ~= nil then r[k] = opt[k] end
-    end
-    sim.sim_call(h, r)
-    local a = { status = r.status, error = str(r.error), created = r.created, names = {} }
-    for i = 0, tonumber(r.names.n) - 1 do a.names[i + 1] = str(r.names.v[i]) end
-    if r.info ~= nil and op ~= "LIST" then
-      a.info = { name = str(r.info.name), ntasks = r.info.ntasks, type = str(r.info.type), config = {} }
-      for i = 0, tonumber(C.lc_props_count(r.info.config)) - 1 do
-        a.info.config[str(C.lc_props_key(r.info.config, i))] = str(C.lc_props_value(r.info.config, i))
-      end
-    end
-    if r.state ~= nil and op ~= "LIST" then
-      a.state = { connector = r.state.connector.state, tasks = {} }
-      for i = 0, tonumber(r.state.ntasks) - 1 do a.state.tasks[i + 1] = tonumber(r.state.tasks[i].state) end
-    end
-    if r.ninfos > 0 then
-      a.ninfos, a.has_info, a.has_state = tonumber(r.ninfos), r.info ~= nil, r.state ~= nil
-    end
-    a.offsets, a.infos = str(r.offsets_json), r.infos ~= nil
-    sim.sim_request_free(r)
-    return a
-  end
-  local function source(more)
-    local c = { ["connector.class"] = "FileStreamSource", topic = "t", file = "/tmp/f", ["tasks.max"] = "1" }
-    for k, v in pairs(more or {}) do c[k] = v end
-    return c
-  end
-  local function states(name)
-    local a = call("STATUS", name)
-    return a.state and tonumber(a.state.connector), a.state and a.state.tasks
-  end
+  after_each(H.stop)
   local RUNNING, PAUSED, FAILED, RESTARTING, STOPPED = 1, 2, 3, 4, 5
 
   describe("creating", function()
@@ -311,7 +165,7 @@ describe("the herder", function()
     end)
 
     it("a connector that asks gets new task configs when they differ", function()
-      sim.sim_reconfigure(h, "c")
+      sim.sim_reconfigure(H.h, "c")
       assert.equal(204, call("RESTART", "c").status)
       assert.is_nil(listen():find("commit", 1, true))
     end)
@@ -374,7 +228,6 @@ describe("the herder", function()
 
   describe("in the group", function()
     it("starts what the topic holds", function()
-      build_sim()
       sim.sim_record("connector-k", [[{"properties":{"connector.class":"FileStreamSource","topic":"t","name":"k"}}]])
       sim.sim_record("task-k-0",
         [[{"properties":{"connector.class":"FileStreamSource","topic":"t","name":"k","task.class":"T"}}]])
@@ -399,14 +252,14 @@ describe("the herder", function()
       assert.equal(200, call("HEALTH").status)
       local _, stopped = listen():gsub("stop [ab]%-%d", "")
       assert.equal(2, stopped)
-      assert.truthy(heard:find "stop [ab] g5")
+      assert.truthy(H.heard:find "stop [ab] g5")
       clear()
       sim.sim_members(0, 0)
       wait("the work back", function()
         local _, n = listen():gsub("start [ab]%-%d", "")
-        return n == 2 and heard:find "start [ab] STARTED" ~= nil
+        return n == 2 and H.heard:find "start [ab] STARTED" ~= nil
       end)
-      assert.is_nil(heard:find("ERROR", 1, true))
+      assert.is_nil(H.heard:find("ERROR", 1, true))
     end)
 
     it("stops everything when the coordinator is lost, answers reads, and starts again", function()
@@ -432,7 +285,7 @@ describe("the herder", function()
       call("CREATE", "b", { config = source() })
       expect { "stop a g3", "stop a-0 g3", "start a STARTED g4", "start b STARTED g4" }
       wait("b-0", function() return listen():find "start b%-0" ~= nil end)
-      assert.is_nil(heard:find("ERROR", 1, true))
+      assert.is_nil(H.heard:find("ERROR", 1, true))
     end)
 
     it("a follower passes on what the leader has to do", function()
@@ -440,10 +293,28 @@ describe("the herder", function()
       call("CREATE", "c", { config = source() })
       expect { "start c-0 of 1 STARTED g3" }
       sim.sim_members(0, 1)
-      wait("another leader", function() return call("CREATE", "d", { config = source() }).status == 409 end)
-      for _, op in ipairs { "DELETE", "STOP" } do assert.equal(409, call(op, "c").status) end
-      assert.equal(409, call("PATCH_CONFIG", "c", { config = { a = "b" } }).status)
-      assert.equal(409, call("RESTART", "c", { include_tasks = true }).status)
+      wait("another leader", function() return call("DELETE", "none").status == 0 end)
+      local to_leader = { 0, "http://m2/" }
+      local function passed_on(op, opt)
+        local a = call(op, "c", opt)
+        assert.same(to_leader, { a.status, a.forward_url })
+        opt = opt or {}
+        opt.forward = 1
+        a = call(op, "c", opt)
+        assert.same(to_leader, { a.status, a.forward_url })
+        opt.forward = 0
+        a = call(op, "c", opt)
+        assert.same({ 409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)" },
+          { a.status, a.error })
+      end
+      passed_on("CREATE", { config = source() })
+      passed_on("PUT_CONFIG", { config = source() })
+      passed_on "DELETE"
+      passed_on "STOP"
+      passed_on("PATCH_CONFIG", { config = { a = "b" } })
+      passed_on("RESTART", { include_tasks = true })
+      passed_on "FENCE"
+      passed_on("PUT_TASKS", { tasks = { { a = "b" } } })
       assert.equal(204, call("RESTART", "c").status) -- its own
       assert.equal(202, call("PAUSE", "c").status)
     end)
@@ -454,7 +325,7 @@ describe("the herder", function()
       clear()
       call("CREATE", "c", { config = source() })
       expect { "start c-0 of 1 STARTED g3" }
-      assert.is_nil(heard:find("session-key", 1, true))
+      assert.is_nil(H.heard:find("session-key", 1, true))
     end)
 
     it("sees what other workers write", function()
@@ -473,8 +344,8 @@ describe("the herder", function()
     it("of a source are what the store holds", function()
       start()
       call("CREATE", "c", { config = source() })
-      sim.sim_set_offset(h, "c", [[{"filename":"/a"}]], [[{"position":3}]])
-      sim.sim_set_offset(h, "other", [[{"filename":"/b"}]], [[{"position":4}]])
+      sim.sim_set_offset(H.h, "c", [[{"filename":"/a"}]], [[{"position":3}]])
+      sim.sim_set_offset(H.h, "other", [[{"filename":"/b"}]], [[{"position":4}]])
       assert.equal([[{"offsets":[{"partition":{"filename":"/a"},"offset":{"position":3}}]}]],
         call("OFFSETS", "c").offsets)
     end)
@@ -560,7 +431,7 @@ describe("the herder", function()
     end)
 
     it("follows a connector that asks for other tasks only when they differ", function()
-      sim.sim_reconfigure(h, "c")
+      sim.sim_reconfigure(H.h, "c")
       assert.equal(200, call("HEALTH").status)
       assert.equal(204, call("RESTART", "c").status)
       assert.is_nil(listen():find("stop c-0", 1, true))
@@ -572,8 +443,8 @@ describe("the herder", function()
     call("CREATE", "c", { config = source() })
     expect { "start c-0 of 1 STARTED g3" }
     clear()
-    sim.sim_stop(h)
-    h = nil
+    sim.sim_stop(H.h)
+    H.h = nil
     expect { "stop c-0 g3", "stop c g3", "left" }
   end)
 
@@ -614,7 +485,7 @@ describe("the herder", function()
     local b = ffi.new "lc_buf_t"
     wait("idle", function()
       b.len = 0
-      sim.sim_stage(h, b)
+      sim.sim_stage(H.h, b)
       return ffi.string(b.p, b.len):find("^The worker is currently polling the group coordinator until interrupted, " ..
         "which began at %d+%-%d%d%-%d%dT[%d:]+%.%d%d%dZ%.$") ~= nil
     end)
