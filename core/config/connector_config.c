@@ -6,9 +6,9 @@
  */
 #include "config/connector_config.h"
 #include "base/alloc.h"
-#include "config/topic_regex.h"
 #include "config/providers.h"
 #include "config/version_range.h"
+#include "convert/java_regex.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -52,15 +52,13 @@ static bool check_range_syntax(const lc_config_row_t *row, const char *value, lc
 
 static bool check_regex(const lc_config_row_t *row, const char *value, lc_buf_t *reason)
 {
-        lc_buf_t posix = LC_BUF_INIT;
         lc_err_t err = {0};
         int rc;
 
         (void)row;
         if (!value)
                 return true;
-        rc = lc_topic_regex_posix(value, &posix, &err);
-        lc_buf_free(&posix);
+        rc = lc_java_regex_check(value, &err);
         if (rc)
                 lc_buf_printf(reason, "Invalid regex: %s", err.msg);
         return !rc;

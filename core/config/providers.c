@@ -10,6 +10,7 @@
 #include "base/strv.h"
 #include "config/properties.h"
 #include "config/topic_regex.h"
+#include "convert/java_regex.h"
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -153,15 +154,12 @@ static int add_provider(lc_providers_t *set, const lc_props_t *worker, const cha
         p->name = lc_strdup(name);
         p->kind = kind;
         if (kind == FROM_ENVIRONMENT) {
-                lc_buf_t posix = LC_BUF_INIT;
-
                 p->pattern = lc_strdup(lc_props_get(params, "allowlist.pattern"));
-                if (p->pattern && lc_topic_regex_posix(p->pattern, &posix, err)) {
+                if (p->pattern && lc_java_regex_check(p->pattern, err)) {
                         lc_err_wrap(err, LC_CLS_CONFIG, "Pattern syntax error in %sallowlist.pattern",
                                     prefix);
                         rc = -1;
                 }
-                lc_buf_free(&posix);
         } else {
                 rc = set_allowed(p, lc_props_get(params, "allowed.paths"), err);
         }

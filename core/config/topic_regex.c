@@ -8,6 +8,7 @@
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "convert/java_regex.h"
 
 typedef struct scan {
         const char *s;
@@ -36,8 +37,8 @@ static int syntax(scan_t *p, int index, const char *what)
 static int unsupported(scan_t *p, const char *what)
 {
         return lc_err_set(p->err, LC_FATAL, 0,
-                          "%s in '%s' has no POSIX counterpart; luaconnect matches topics "
-                          "with POSIX extended expressions",
+                          "%s in '%s' has no POSIX counterpart; librdkafka subscribes to topics "
+                          "by POSIX extended expressions",
                           what, p->s);
 }
 
@@ -329,15 +330,10 @@ int lc_topic_regex_posix(const char *java, lc_buf_t *posix, lc_err_t *err)
 
 bool lc_topic_regex_matches(const char *java, const char *topic)
 {
-        lc_buf_t posix = LC_BUF_INIT;
         lc_err_t err = {0};
-        regex_t re;
-        bool yes = false;
+        lc_java_regex_t *re = lc_java_regex_compile(java, &err);
+        bool yes = re && lc_java_regex_matches(re, topic, strlen(topic), &err) > 0;
 
-        if (!lc_topic_regex_posix(java, &posix, &err) && !regcomp(&re, posix.p, REG_EXTENDED | REG_NOSUB)) {
-                yes = !regexec(&re, topic, 0, NULL, 0);
-                regfree(&re);
-        }
-        lc_buf_free(&posix);
+        lc_java_regex_free(re);
         return yes;
 }

@@ -3,9 +3,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "config/client_config.h"
-#include "config/topic_regex.h"
+#include "convert/java_regex.h"
 #include "kafka/admin.h"
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@ enum { ASK_MS = 30000 };
 #define PREFIX "topic.creation."
 
 typedef struct patterns {
-        regex_t *v;
+        lc_java_regex_t **v;
         size_t n;
 } patterns_t;
 
@@ -42,18 +41,14 @@ static int compile(patterns_t *p, const char *list, lc_err_t *err)
         lc_strv_split(&items, list ? list : "");
         p->v = lc_calloc(items.n + 1, sizeof(*p->v));
         for (size_t i = 0; i < items.n && !rc; i++) {
-                lc_buf_t posix = LC_BUF_INIT;
-                lc_err_t why;
+                lc_err_t why = {0};
 
-                lc_err_clear(&why);
-                if (lc_topic_regex_posix(items.v[i], &posix, &why) ||
-                    regcomp(&p->v[p->n], posix.p, REG_EXTENDED | REG_NOSUB))
+                p->v[p->n] = lc_java_regex_compile(items.v[i], &why);
+                if (!p->v[p->n])
                         rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                            "Syntax error in regular expression: %s",
-                                            why.kind ? why.msg : items.v[i]);
+                                            "Syntax error in regular expression: %s", why.msg);
                 else
                         p->n++;
-                lc_buf_free(&posix);
         }
         lc_strv_free(&items);
         return rc;
@@ -62,7 +57,7 @@ static int compile(patterns_t *p, const char *list, lc_err_t *err)
 static bool matches(const patterns_t *p, const char *topic)
 {
         for (size_t i = 0; i < p->n; i++)
-                if (!regexec(&p->v[i], topic, 0, NULL, 0))
+                if (lc_java_regex_matches(p->v[i], topic, strlen(topic), NULL) > 0)
                         return true;
         return false;
 }
@@ -190,7 +185,7 @@ done:
 static void free_patterns(patterns_t *p)
 {
         for (size_t i = 0; i < p->n; i++)
-                regfree(&p->v[i]);
+                lc_java_regex_free(p->v[i]);
         free(p->v);
 }
 
