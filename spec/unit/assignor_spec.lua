@@ -1,102 +1,9 @@
 -- The leader's assignors, round by round, with time passed in (reference group 4.1, 5).
 local core = require "spec.support.core"
 local C, ffi = core.load { "base/err.h", "base/buf.h", "kafka/group.h", "herder/assignor.h" }
-local work = require "spec.support.work"
 
--- A cluster on paper: each member keeps what it was given minus what was revoked, as the members do.
-local Cluster = {}
-Cluster.__index = Cluster
-
-local function cluster(t)
-  t = t or {}
-  local c = setmetatable({ members = {}, now = 1000, generation = 0, offset = 5, work = t.work or {} }, Cluster)
-  c.protocol = t.protocol or 2
-  c.assignor = ffi.gc(C.lc_assignor_new(t.max_delay or 300000), C.lc_assignor_free)
-  c.last = -1
-  return c
-end
-
-local function keys(t)
-  local list = {}
-  for k in pairs(t) do list[#list + 1] = k end
-  table.sort(list)
-  return list
-end
-
-function Cluster:join(id, offset) self.members[id] = { work = {}, offset = offset } end
-function Cluster:leave(id) self.members[id] = nil end
-
---- One round. Returns { id = { assigned=, revoked=, delay=, error=, offset= } }; lost = { id = true }: those do not
--- get their answer.
-function Cluster:round(lost)
-  self.generation = self.generation + 1
-  local ids = keys(self.members)
-  local members = ffi.new("lc_group_member_t[?]", #ids)
-  local out = ffi.new("lc_assignment_t[?]", #ids)
-  local names = keys(self.work)
-  local configured = ffi.new("lc_assignor_work_t[?]", #names + 1)
-  for i, name in ipairs(names) do
-    configured[i - 1].connector, configured[i - 1].ntasks = name, self.work[name]
-  end
-  for i, id in ipairs(ids) do
-    local url = "http://" .. id .. "/"
-    self.members[id].url = url -- keeps the string alive
-    members[i - 1].id, members[i - 1].url = id, url
-    members[i - 1].config_offset = self.members[id].offset or self.offset
-    work.fill(members[i - 1].allocation, self.members[id].work)
-  end
-  local round = ffi.new "lc_assignor_round_t"
-  round.protocol, round.generation, round.last_generation = self.protocol, self.generation, self.last
-  round.config_offset, round.work, round.nwork = self.offset, configured, #names
-  round.members, round.nmembers, round.now_ms = members, #ids, self.now
-  self.rc = C.lc_assignor_assign(self.assignor, round, out)
-  local result = {}
-  for i, id in ipairs(ids) do
-    local o = out[i - 1]
-    local r = { assigned = work.list(o.assigned), revoked = work.list(o.revoked), delay = o.delay_ms, error = o.error,
-      offset = tonumber(o.config_offset) }
-    result[id] = r
-    C.lc_assignment_clear(o)
-    C.lc_work_free(members[i - 1].allocation)
-    if not (lost and lost[id]) and r.error == 0 then
-      local own = {}
-      if self.protocol > 0 then for _, item in ipairs(self.members[id].work) do own[item] = true end end
-      for _, item in ipairs(r.revoked) do own[item] = nil end
-      for _, item in ipairs(r.assigned) do own[item] = true end
-      self.members[id].work = keys(own)
-    end
-  end
-  if not lost then self.last = self.generation end
-  return result
-end
-
-local function revoked(r)
-  local n = 0
-  for _, o in pairs(r) do n = n + #o.revoked end
-  return n
-end
-
---- Rounds until nobody has to give anything back (each member that did rejoins at once).
-function Cluster:settle()
-  for _ = 1, 10 do
-    local r = self:round()
-    if revoked(r) == 0 then return r end
-  end
-  error "does not settle"
-end
-
-function Cluster:all()
-  local list = {}
-  for _, m in pairs(self.members) do for _, item in ipairs(m.work) do list[#list + 1] = item end end
-  table.sort(list)
-  return list
-end
-
-local function count(list, tasks)
-  local n = 0
-  for _, item in ipairs(list) do if (item:match "%-%d+$" ~= nil) == tasks then n = n + 1 end end
-  return n
-end
+local paper = require "spec.support.paper_cluster"
+local cluster, revoked, count = paper.new, paper.revoked, paper.count
 
 describe("cooperative assignor", function()
   it("gives a lone worker everything, new things only once", function()
@@ -350,4 +257,86 @@ describe("eager assignor", function()
     c:leave "w1"
     assert.equal(7, #c:round().w2.assigned)
   end)
+end)
+
+-- Random clusters of our own making. What must hold whatever happens, see the assertions.
+describe("cooperative assignor, generated histories", function()
+  local function spread(c, tasks)
+    local low, high = math.huge, 0
+    for _, m in pairs(c.members) do
+      local n = count(m.work, tasks)
+      low, high = math.min(low, n), math.max(high, n)
+    end
+    return high - low
+  end
+
+  local function settled(c, what)
+    local _, taken = c:converge(12)
+    assert.same(c:configured(), c:all(), what)
+    assert.is_true(spread(c, false) <= 1, what .. ": connectors are uneven")
+    assert.is_true(spread(c, true) <= 1, what .. ": tasks are uneven")
+    return taken
+  end
+
+  local function ids(c)
+    local list = {}
+    for id in pairs(c.members) do list[#list + 1] = id end
+    table.sort(list)
+    return list
+  end
+
+  for seed = 1, 70 do
+    it("keeps everything assigned once and level, with few moves, seed " .. seed, function()
+      math.randomseed(seed)
+      local c = cluster { max_delay = ({ 0, 10000, 300000 })[seed % 3 + 1] }
+      local n, joined = 0, 0
+      local function join()
+        joined = joined + 1
+        local id = ("connect-127.0.0.1:%d-%08x"):format(8083 + joined, math.random(0, 2 ^ 31 - 1))
+        c:join(id)
+        return id
+      end
+      for _ = 1, math.random(1, 4) do join() end
+      for _ = 1, math.random(0, 25) do
+        n = n + 1
+        c.work["c" .. n] = math.random(0, 6)
+      end
+      settled(c, "start")
+      for step = 1, 12 do
+        local kind, list = math.random(1, 6), ids(c)
+        local what = ("step %d, kind %d"):format(step, kind)
+        if kind == 1 and #list < 7 then
+          local id = join()
+          local taken = settled(c, what)
+          -- only what the new one is to have moves
+          assert.equal(#c.members[id].work, taken, what)
+        elseif kind == 2 and #list > 1 then
+          c:leave(list[math.random(#list)])
+          assert.equal(0, settled(c, what), what) -- the others keep theirs
+        elseif kind == 3 then
+          for _ = 1, math.random(1, 5) do
+            n = n + 1
+            c.work["c" .. n] = math.random(0, 6)
+          end
+          assert.equal(0, settled(c, what), what)
+        elseif kind == 4 and next(c.work) then
+          local names = {}
+          for name in pairs(c.work) do names[#names + 1] = name end
+          table.sort(names)
+          c.work[names[math.random(#names)]] = nil
+          settled(c, what)
+        elseif kind == 5 then -- one goes and another comes before the next round; the leader, too
+          local old = list[math.random(#list)]
+          c:leave(old)
+          join()
+          if math.random(2) == 1 then c:new_leader() end
+          settled(c, what)
+        else -- somebody does not get its answer
+          join()
+          c:round { [list[1]] = true }
+          settled(c, what)
+        end
+      end
+    end)
+  end
 end)
