@@ -7,6 +7,7 @@
  * everything in lc_assignor_t; it is a leaf.
  */
 #include "herder/assignor.h"
+#include "herder/assignor_table.h"
 #include "base/alloc.h"
 #include "base/strv.h"
 #include "data/java_hash.h"
@@ -36,44 +37,6 @@ struct lc_assignor {
         owned_url_t *owners;
         size_t nowners;
 };
-
-enum {
-        CONFIGURED = 1 << 0,
-        PREVIOUS = 1 << 1,   /* in the previous assignment */
-        UNASSIGNED = 1 << 2, /* in the previous revocation */
-        ACTIVE = 1 << 3,     /* reported by a member */
-        DUPLICATED = 1 << 4, /* reported by several */
-        DELETED = 1 << 5,
-        LOST = 1 << 6,
-        FRESH = 1 << 7 /* to be assigned in this round */
-};
-
-typedef struct item {
-        const char *connector;
-        int32_t task;
-        unsigned flags;
-        const bool *can; /* of each worker; NULL: all can */
-} item_t;
-
-/* One member while a round is computed; has, next and revoke are of each item. */
-typedef struct worker {
-        const char *id;
-        size_t member; /* its number in the round */
-        bool *has;     /* reported */
-        bool *next, *revoke;
-        size_t n[2]; /* connectors and tasks in next */
-} worker_t;
-
-typedef struct table {
-        const lc_assignor_round_t *r;
-        worker_t *workers;
-        size_t nworkers;
-        item_t *items;
-        size_t nitems;
-        size_t nconfigured[2];
-        bool **can; /* of each configured connector: of each worker, NULL: all can */
-        bool excluded;
-} table_t;
 
 lc_assignor_t *lc_assignor_new(int32_t max_delay_ms)
 {
@@ -109,215 +72,21 @@ void lc_assignor_free(lc_assignor_t *a)
         free(a);
 }
 
-/* ---- the table ---- */
-
-static int kind_of(const item_t *it)
-{
-        return it->task >= 0;
-}
-
-typedef struct ordered {
-        const char *id;
-        size_t index;
-} ordered_t;
-
-static int by_id(const void *a, const void *b)
-{
-        return lc_java_string_compare(((const ordered_t *)a)->id, ((const ordered_t *)b)->id);
-}
-
-/* Workers: eager sorts them by id, cooperative takes them as a HashMap has them. */
-static void order_workers(table_t *t)
-{
-        const lc_assignor_round_t *r = t->r;
-        size_t n = r->nmembers;
-
-        t->nworkers = n;
-        t->workers = lc_calloc(n, sizeof(*t->workers));
-        if (r->protocol == 0) {
-                ordered_t *o = lc_calloc(n, sizeof(*o));
-
-                for (size_t i = 0; i < n; i++)
-                        o[i] = (ordered_t){r->members[i].id, i};
-                qsort(o, n, sizeof(*o), by_id);
-                for (size_t i = 0; i < n; i++)
-                        t->workers[i].member = o[i].index;
-                free(o);
-        } else {
-                const char **ids = lc_calloc(n, sizeof(*ids));
-                uint32_t *order = lc_calloc(n, sizeof(*order));
-
-                for (size_t i = 0; i < n; i++)
-                        ids[i] = r->members[i].id;
-                if (lc_java_string_order(ids, (uint32_t)n, order) != 0)
-                        for (size_t i = 0; i < n; i++)
-                                order[i] = (uint32_t)i;
-                for (size_t i = 0; i < n; i++)
-                        t->workers[i].member = order[i];
-                free(ids);
-                free(order);
-        }
-        for (size_t i = 0; i < n; i++)
-                t->workers[i].id = r->members[t->workers[i].member].id;
-}
-
-/* Who can run what. What nobody can run counts as what all can. */
-static void ask_who_can(table_t *t)
-{
-        const lc_assignor_round_t *r = t->r;
-
-        t->can = lc_calloc(r->nwork + 1, sizeof(*t->can));
-        for (size_t i = 0; r->can_run && i < r->nwork; i++) {
-                bool *row = lc_calloc(t->nworkers, sizeof(*row));
-                size_t n = 0;
-
-                for (size_t w = 0; w < t->nworkers; w++) {
-                        row[w] = r->can_run(r->arg, t->workers[w].member, r->work[i].connector);
-                        n += row[w];
-                }
-                if (n > 0 && n < t->nworkers) {
-                        t->can[i] = row;
-                        t->excluded = true;
-                } else {
-                        free(row);
-                }
-        }
-}
-
-enum { FROM_CONFIG = -1, FROM_PREVIOUS = -2, FROM_REVOKED = -3 }; /* else the number of a worker */
-
-typedef struct entry {
-        const char *connector;
-        int32_t task;
-        int from;
-        const bool *can;
-} entry_t;
-
-static int compare_work(const char *c, int32_t ctask, const char *d, int32_t dtask)
-{
-        int by_name = c == d ? 0 : lc_java_string_compare(c, d);
-
-        return by_name ? by_name : (ctask > dtask) - (ctask < dtask);
-}
-
-static int by_work(const void *a, const void *b)
-{
-        const entry_t *x = a, *y = b;
-
-        return compare_work(x->connector, x->task, y->connector, y->task);
-}
-
-static void add_entries(entry_t *entries, size_t *n, const lc_work_t *w, int from)
-{
-        for (size_t i = 0; i < w->n; i++)
-                entries[(*n)++] = (entry_t){w->v[i].connector, w->v[i].task, from, NULL};
-}
-
-static void note_entry(table_t *t, size_t item, const entry_t *e)
-{
-        item_t *it = &t->items[item];
-
-        if (e->from == FROM_CONFIG) {
-                t->nconfigured[kind_of(it)] += !(it->flags & CONFIGURED);
-                it->flags |= CONFIGURED;
-                it->can = e->can;
-        } else if (e->from == FROM_PREVIOUS) {
-                it->flags |= PREVIOUS;
-        } else if (e->from == FROM_REVOKED) {
-                it->flags |= UNASSIGNED;
-        } else {
-                it->flags |= it->flags & ACTIVE ? DUPLICATED : ACTIVE;
-                t->workers[e->from].has[item] = true;
-        }
-}
-
-static void fill_table(table_t *t, const lc_work_t *previous, const lc_work_t *revoked)
-{
-        const lc_assignor_round_t *r = t->r;
-        size_t max = previous->n + revoked->n, n = 0;
-        entry_t *entries;
-
-        for (size_t i = 0; i < r->nwork; i++)
-                max += 1 + (size_t)(r->work[i].ntasks > 0 ? r->work[i].ntasks : 0);
-        for (size_t i = 0; r->protocol && i < r->nmembers; i++)
-                max += r->members[i].allocation.n;
-        entries = lc_calloc(max + 1, sizeof(*entries));
-        for (size_t i = 0; i < r->nwork; i++)
-                for (int task = -1; task < r->work[i].ntasks; task++)
-                        entries[n++] = (entry_t){r->work[i].connector, task, FROM_CONFIG, t->can[i]};
-        add_entries(entries, &n, previous, FROM_PREVIOUS);
-        add_entries(entries, &n, revoked, FROM_REVOKED);
-        for (size_t w = 0; r->protocol && w < t->nworkers; w++)
-                add_entries(entries, &n, &r->members[t->workers[w].member].allocation, (int)w);
-        qsort(entries, n, sizeof(*entries), by_work);
-        t->items = lc_calloc(n + 1, sizeof(*t->items));
-        for (size_t w = 0; w < t->nworkers; w++) {
-                t->workers[w].has = lc_calloc(3 * (n + 1), sizeof(bool));
-                t->workers[w].next = t->workers[w].has + n + 1;
-                t->workers[w].revoke = t->workers[w].next + n + 1;
-        }
-        for (size_t i = 0; i < n; i++) {
-                if (i == 0 || by_work(&entries[i - 1], &entries[i]) != 0) {
-                        t->items[t->nitems].connector = entries[i].connector;
-                        t->items[t->nitems++].task = entries[i].task;
-                }
-                note_entry(t, t->nitems - 1, &entries[i]);
-        }
-        free(entries);
-}
-
-static void free_table(table_t *t)
-{
-        for (size_t i = 0; i < t->r->nwork; i++)
-                free(t->can[i]);
-        free(t->can);
-        for (size_t w = 0; w < t->nworkers; w++)
-                free(t->workers[w].has);
-        free(t->workers);
-        free(t->items);
-}
-
-static worker_t *worker_named(table_t *t, const char *id)
-{
-        for (size_t i = 0; i < t->nworkers; i++)
-                if (!strcmp(t->workers[i].id, id))
-                        return &t->workers[i];
-        return NULL;
-}
-
-static bool can_run(const table_t *t, const item_t *it, const worker_t *w)
-{
-        return !it->can || it->can[w - t->workers];
-}
-
-static void give(table_t *t, worker_t *w, size_t item)
-{
-        w->next[item] = true;
-        w->n[kind_of(&t->items[item])]++;
-}
-
-static void take(table_t *t, worker_t *w, size_t item)
-{
-        w->revoke[item] = true;
-        if (w->next[item])
-                w->n[kind_of(&t->items[item])]--;
-        w->next[item] = false;
-}
-
 /* ---- work that not every member can run ---- */
 
 /* The items of a kind for placement.h, connectors and tasks together with kind -1; index[k] is the item of
  * placed[k]. Pending: with what is revoked in this round and dealt in the next. */
-static size_t list_placed(const table_t *t, int kind, bool pending, lc_placed_t *placed, size_t *index)
+static size_t list_placed(const lc_assignor_table_t *t, int kind, bool pending, lc_placed_t *placed,
+                          size_t *index)
 {
         size_t n = 0;
 
         for (size_t i = 0; i < t->nitems; i++) {
-                const item_t *it = &t->items[i];
+                const lc_assignor_item_t *it = &t->items[i];
                 lc_placed_t p = {it->can, LC_PLACE_NOWHERE, LC_PLACE_NOWHERE};
                 bool leaving = false;
 
-                if ((kind >= 0 && kind_of(it) != kind) || !(it->flags & CONFIGURED))
+                if ((kind >= 0 && lc_assignor_kind(it) != kind) || !(it->flags & LC_ITEM_CONFIGURED))
                         continue;
                 for (size_t w = 0; w < t->nworkers; w++) {
                         leaving = leaving || t->workers[w].revoke[i];
@@ -326,7 +95,7 @@ static size_t list_placed(const table_t *t, int kind, bool pending, lc_placed_t 
                                 p.was = t->workers[w].has[i] ? (int)w : LC_PLACE_NOWHERE;
                         }
                 }
-                if (p.at == LC_PLACE_NOWHERE && !(it->flags & FRESH) && !(pending && leaving))
+                if (p.at == LC_PLACE_NOWHERE && !(it->flags & LC_ITEM_FRESH) && !(pending && leaving))
                         continue;
                 placed[n] = p;
                 index[n++] = i;
@@ -335,30 +104,30 @@ static size_t list_placed(const table_t *t, int kind, bool pending, lc_placed_t 
 }
 
 /* What is new goes where the placement has it. */
-static void settle(table_t *t, const lc_placed_t *placed, const size_t *index, size_t n)
+static void settle(lc_assignor_table_t *t, const lc_placed_t *placed, const size_t *index, size_t n)
 {
         for (size_t k = 0; k < n; k++) {
-                item_t *it = &t->items[index[k]];
-                worker_t *to = &t->workers[placed[k].at];
+                lc_assignor_item_t *it = &t->items[index[k]];
+                lc_assignor_worker_t *to = &t->workers[placed[k].at];
 
                 if (placed[k].was != LC_PLACE_NOWHERE)
                         continue;
-                if (it->flags & FRESH) {
-                        it->flags &= ~(unsigned)FRESH;
-                        give(t, to, index[k]);
+                if (it->flags & LC_ITEM_FRESH) {
+                        it->flags &= ~(unsigned)LC_ITEM_FRESH;
+                        lc_assignor_give(t, to, index[k]);
                         continue;
                 }
                 for (size_t w = 0; w < t->nworkers; w++)
                         if (t->workers[w].next[index[k]] && &t->workers[w] != to) {
                                 t->workers[w].next[index[k]] = false;
-                                t->workers[w].n[kind_of(it)]--;
-                                give(t, to, index[k]);
+                                t->workers[w].n[lc_assignor_kind(it)]--;
+                                lc_assignor_give(t, to, index[k]);
                                 break;
                         }
         }
 }
 
-static void deal_by_ability(table_t *t, int kind)
+static void deal_by_ability(lc_assignor_table_t *t, int kind)
 {
         lc_placed_t *placed = lc_calloc(t->nitems + 1, sizeof(*placed));
         size_t *index = lc_calloc(t->nitems + 1, sizeof(*index));
@@ -371,28 +140,28 @@ static void deal_by_ability(table_t *t, int kind)
 }
 
 /* A member gives up what it cannot run and another one can. */
-static void take_misplaced(table_t *t)
+static void take_misplaced(lc_assignor_table_t *t)
 {
         for (size_t w = 0; w < t->nworkers; w++)
                 for (size_t i = 0; i < t->nitems; i++)
-                        if (t->workers[w].next[i] && !can_run(t, &t->items[i], &t->workers[w]))
-                                take(t, &t->workers[w], i);
+                        if (t->workers[w].next[i] && !lc_assignor_can_run(t, &t->items[i], &t->workers[w]))
+                                lc_assignor_take(t, &t->workers[w], i);
 }
 
 /* ---- the eager assignor (5.4) ---- */
 
-static void assign_eager(table_t *t, lc_assignment_t *out)
+static void assign_eager(lc_assignor_table_t *t, lc_assignment_t *out)
 {
         size_t next = 0;
 
         for (size_t i = 0; i < t->nitems; i++)
-                t->items[i].flags |= FRESH;
+                t->items[i].flags |= LC_ITEM_FRESH;
         if (t->excluded)
                 deal_by_ability(t, -1);
         for (int kind = 0; !t->excluded && kind < 2; kind++)
                 for (size_t i = 0; i < t->nitems; i++)
-                        if (kind_of(&t->items[i]) == kind)
-                                give(t, &t->workers[next++ % t->nworkers], i);
+                        if (lc_assignor_kind(&t->items[i]) == kind)
+                                lc_assignor_give(t, &t->workers[next++ % t->nworkers], i);
         for (size_t w = 0; w < t->nworkers; w++)
                 for (size_t i = 0; i < t->nitems; i++)
                         if (t->workers[w].next[i])
@@ -409,48 +178,49 @@ static void reset_delay(lc_assignor_t *a)
         a->delay_ms = 0;
 }
 
-static bool all_previous_here(const lc_assignor_t *a, table_t *t)
+static bool all_previous_here(const lc_assignor_t *a, lc_assignor_table_t *t)
 {
         for (size_t i = 0; i < a->previous_members.n; i++)
-                if (!worker_named(t, a->previous_members.v[i]))
+                if (!lc_assignor_worker_named(t, a->previous_members.v[i]))
                         return false;
         return true;
 }
 
-static void reassign_lost(table_t *t)
+static void reassign_lost(lc_assignor_table_t *t)
 {
         for (size_t i = 0; i < t->nitems; i++)
-                if (t->items[i].flags & LOST)
-                        t->items[i].flags |= FRESH;
+                if (t->items[i].flags & LC_ITEM_LOST)
+                        t->items[i].flags |= LC_ITEM_FRESH;
 }
 
 /* Deal lost connectors, then lost tasks, round-robin to the candidates that are still members; what none of
  * them can run goes to the others. false: there are no candidates. */
-static bool give_to_candidates(const lc_assignor_t *a, table_t *t)
+static bool give_to_candidates(const lc_assignor_t *a, lc_assignor_table_t *t)
 {
-        worker_t **to = lc_calloc(a->candidates.n + 1, sizeof(*to));
+        lc_assignor_worker_t **to = lc_calloc(a->candidates.n + 1, sizeof(*to));
         size_t nto = 0;
 
         for (size_t i = 0; i < a->candidates.n; i++) {
-                worker_t *w = worker_named(t, a->candidates.v[i]);
+                lc_assignor_worker_t *w = lc_assignor_worker_named(t, a->candidates.v[i]);
                 if (w)
                         to[nto++] = w;
         }
         for (int kind = 0; nto && kind < 2; kind++) {
                 size_t next = 0, tries;
                 for (size_t i = 0; i < t->nitems; i++) {
-                        item_t *it = &t->items[i];
+                        lc_assignor_item_t *it = &t->items[i];
 
-                        if (!(it->flags & LOST) || kind_of(it) != kind)
+                        if (!(it->flags & LC_ITEM_LOST) || lc_assignor_kind(it) != kind)
                                 continue;
-                        for (tries = 0; tries < nto && !can_run(t, it, to[(next + tries) % nto]); tries++)
+                        for (tries = 0; tries < nto && !lc_assignor_can_run(t, it, to[(next + tries) % nto]);
+                             tries++)
                                 ;
                         if (tries == nto) {
-                                it->flags |= FRESH;
+                                it->flags |= LC_ITEM_FRESH;
                                 continue;
                         }
                         next += tries;
-                        give(t, to[next++ % nto], i);
+                        lc_assignor_give(t, to[next++ % nto], i);
                 }
         }
         free(to);
@@ -458,7 +228,7 @@ static bool give_to_candidates(const lc_assignor_t *a, table_t *t)
 }
 
 /* Workers without work become candidates, in the order of a HashSet of them. */
-static void add_candidates(lc_assignor_t *a, table_t *t)
+static void add_candidates(lc_assignor_t *a, lc_assignor_table_t *t)
 {
         const char **ids = lc_calloc(t->nworkers, sizeof(*ids));
         uint32_t *order = lc_calloc(t->nworkers, sizeof(*order)), n = 0;
@@ -475,13 +245,13 @@ static void add_candidates(lc_assignor_t *a, table_t *t)
 }
 
 /* Step 7 (5.1). What may be reassigned now becomes fresh. */
-static void handle_lost(lc_assignor_t *a, table_t *t)
+static void handle_lost(lc_assignor_t *a, lc_assignor_table_t *t)
 {
         int64_t now = t->r->now_ms, left;
         bool any = false;
 
         for (size_t i = 0; i < t->nitems; i++)
-                any = any || t->items[i].flags & LOST;
+                any = any || t->items[i].flags & LC_ITEM_LOST;
         if (!any && !a->revoked_in_previous) {
                 reset_delay(a);
                 return;
@@ -509,7 +279,7 @@ static void handle_lost(lc_assignor_t *a, table_t *t)
 }
 
 /* 5.2 for one kind: what each worker is to give up. */
-static bool balance(const table_t *t, int kind, bool **plan)
+static bool balance(const lc_assignor_table_t *t, int kind, bool **plan)
 {
         size_t n = t->nworkers, total = t->nconfigured[kind];
         size_t min = total / n, extra = total % n, at_min = 0, at_extra = 0, extras = 0;
@@ -533,9 +303,10 @@ static bool balance(const table_t *t, int kind, bool **plan)
                 /* what it reported, then what it got as a candidate just now */
                 for (size_t k = 0; k < 2 * t->nitems && has > keep; k++) {
                         size_t i = k % t->nitems;
-                        const worker_t *wk = &t->workers[w];
+                        const lc_assignor_worker_t *wk = &t->workers[w];
 
-                        if (kind_of(&t->items[i]) == kind && wk->next[i] && wk->has[i] == (k < t->nitems)) {
+                        if (lc_assignor_kind(&t->items[i]) == kind && wk->next[i] &&
+                            wk->has[i] == (k < t->nitems)) {
                                 plan[w][i] = true;
                                 any = true;
                                 has--;
@@ -580,7 +351,7 @@ static bool may_revoke(lc_assignor_t *a, bool any, int64_t now)
 }
 
 /* Step 8 when all can run all. */
-static void balance_load(lc_assignor_t *a, table_t *t)
+static void balance_load(lc_assignor_t *a, lc_assignor_table_t *t)
 {
         bool **plan = lc_calloc(t->nworkers, sizeof(*plan)), empty = true, any = false;
 
@@ -596,7 +367,7 @@ static void balance_load(lc_assignor_t *a, table_t *t)
                 for (size_t w = 0; w < t->nworkers; w++)
                         for (size_t i = 0; i < t->nitems; i++)
                                 if (plan[w][i])
-                                        take(t, &t->workers[w], i);
+                                        lc_assignor_take(t, &t->workers[w], i);
         for (size_t w = 0; w < t->nworkers; w++)
                 free(plan[w]);
         free(plan);
@@ -605,7 +376,7 @@ static void balance_load(lc_assignor_t *a, table_t *t)
 /* Step 8 when some member cannot run some connector: the most even placement of everything is looked for,
  * what is new takes its place in it, and what has to move for it is revoked. The round that deals what was
  * revoked finds that placement again or one as even, so that nothing is revoked then. */
-static void balance_by_ability(lc_assignor_t *a, table_t *t)
+static void balance_by_ability(lc_assignor_t *a, lc_assignor_table_t *t)
 {
         lc_placed_t *placed[2];
         size_t *index[2], n[2];
@@ -626,7 +397,7 @@ static void balance_by_ability(lc_assignor_t *a, table_t *t)
                 for (size_t k = 0; revoke && k < n[kind]; k++) {
                         const lc_placed_t *p = &placed[kind][k];
                         if (p->was != LC_PLACE_NOWHERE && p->was != p->at)
-                                take(t, &t->workers[p->was], index[kind][k]);
+                                lc_assignor_take(t, &t->workers[p->was], index[kind][k]);
                 }
                 if (revoke || !any)
                         settle(t, placed[kind], index[kind], n[kind]);
@@ -636,7 +407,7 @@ static void balance_by_ability(lc_assignor_t *a, table_t *t)
 }
 
 typedef struct load {
-        worker_t *worker;
+        lc_assignor_worker_t *worker;
         size_t has;
 } load_t;
 
@@ -651,7 +422,7 @@ static int by_load(const void *a, const void *b)
 
 /* 5.3 for one kind: from the least loaded on, everybody on the first one's level gets one, again and again.
  * What was created goes first, then what was lost. */
-static void deal(table_t *t, int kind)
+static void deal(lc_assignor_table_t *t, int kind)
 {
         load_t *loads = lc_calloc(t->nworkers, sizeof(*loads));
         size_t to = 0, level;
@@ -662,31 +433,32 @@ static void deal(table_t *t, int kind)
         level = loads[0].has;
         for (size_t k = 0; k < 2 * t->nitems; k++) {
                 size_t i = k % t->nitems;
-                unsigned f = t->items[i].flags & (FRESH | LOST);
+                unsigned f = t->items[i].flags & (LC_ITEM_FRESH | LC_ITEM_LOST);
 
-                if (f != (k < t->nitems ? FRESH : FRESH | LOST) || kind_of(&t->items[i]) != kind)
+                if (f != (k < t->nitems ? LC_ITEM_FRESH : LC_ITEM_FRESH | LC_ITEM_LOST) ||
+                    lc_assignor_kind(&t->items[i]) != kind)
                         continue;
                 if (to == t->nworkers || loads[to].has > level) {
                         to = 0;
                         level = loads[0].has;
                 }
                 loads[to].has++;
-                give(t, loads[to++].worker, i);
+                lc_assignor_give(t, loads[to++].worker, i);
         }
         free(loads);
 }
 
 /* Steps 10 and 11. */
-static void finish(lc_assignor_t *a, const table_t *t, lc_assignment_t *out)
+static void finish(lc_assignor_t *a, const lc_assignor_table_t *t, lc_assignment_t *out)
 {
         lc_work_t previous = {NULL, 0}, revocation = {NULL, 0};
 
         for (size_t i = 0; i < t->nitems; i++) {
-                const item_t *it = &t->items[i];
+                const lc_assignor_item_t *it = &t->items[i];
                 bool next = false, revoke = false;
 
                 for (size_t k = 0; k < t->nworkers; k++) {
-                        const worker_t *w = &t->workers[k];
+                        const lc_assignor_worker_t *w = &t->workers[k];
                         if (w->next[i] && !w->has[i])
                                 lc_work_add(&out[w->member].assigned, it->connector, it->task);
                         if (w->revoke[i])
@@ -694,7 +466,7 @@ static void finish(lc_assignor_t *a, const table_t *t, lc_assignment_t *out)
                         next = next || w->next[i];
                         revoke = revoke || w->revoke[i];
                 }
-                if ((next && !revoke) || it->flags & LOST)
+                if ((next && !revoke) || it->flags & LC_ITEM_LOST)
                         lc_work_add(&previous, it->connector, it->task);
                 if (revoke)
                         lc_work_add(&revocation, it->connector, it->task);
@@ -711,37 +483,38 @@ static void finish(lc_assignor_t *a, const table_t *t, lc_assignment_t *out)
         a->previous_generation = t->r->generation;
 }
 
-static void derive_sets(table_t *t)
+static void derive_sets(lc_assignor_table_t *t)
 {
         bool kept = false;
 
         for (size_t i = 0; i < t->nitems; i++)
-                kept = kept || (t->items[i].flags & (UNASSIGNED | ACTIVE)) == (UNASSIGNED | ACTIVE);
+                kept = kept || (t->items[i].flags & (LC_ITEM_UNASSIGNED | LC_ITEM_ACTIVE)) ==
+                                       (LC_ITEM_UNASSIGNED | LC_ITEM_ACTIVE);
         for (size_t i = 0; i < t->nitems; i++) {
                 unsigned f = t->items[i].flags;
 
                 if (kept) /* 3: a revocation that did not take effect */
-                        f = f & ACTIVE ? f | PREVIOUS : f & ~(unsigned)PREVIOUS;
-                if ((f & PREVIOUS) && !(f & CONFIGURED)) /* 4 */
-                        f |= DELETED;
-                if ((f & PREVIOUS) && !(f & (ACTIVE | DELETED)))
-                        f |= LOST;
-                if ((f & CONFIGURED) && !(f & (PREVIOUS | ACTIVE)))
-                        f |= FRESH;
+                        f = f & LC_ITEM_ACTIVE ? f | LC_ITEM_PREVIOUS : f & ~(unsigned)LC_ITEM_PREVIOUS;
+                if ((f & LC_ITEM_PREVIOUS) && !(f & LC_ITEM_CONFIGURED)) /* 4 */
+                        f |= LC_ITEM_DELETED;
+                if ((f & LC_ITEM_PREVIOUS) && !(f & (LC_ITEM_ACTIVE | LC_ITEM_DELETED)))
+                        f |= LC_ITEM_LOST;
+                if ((f & LC_ITEM_CONFIGURED) && !(f & (LC_ITEM_PREVIOUS | LC_ITEM_ACTIVE)))
+                        f |= LC_ITEM_FRESH;
                 t->items[i].flags = f;
                 for (size_t k = 0; k < t->nworkers; k++) { /* 5, 6 */
-                        worker_t *w = &t->workers[k];
+                        lc_assignor_worker_t *w = &t->workers[k];
                         if (!w->has[i])
                                 continue;
-                        if (f & (DELETED | DUPLICATED))
+                        if (f & (LC_ITEM_DELETED | LC_ITEM_DUPLICATED))
                                 w->revoke[i] = true;
                         else
-                                give(t, w, i);
+                                lc_assignor_give(t, w, i);
                 }
         }
 }
 
-static void assign_cooperative(lc_assignor_t *a, table_t *t, lc_assignment_t *out)
+static void assign_cooperative(lc_assignor_t *a, lc_assignor_table_t *t, lc_assignment_t *out)
 {
         derive_sets(t); /* 3 to 6 */
         if (t->excluded)
@@ -784,7 +557,7 @@ static void note_owners(lc_assignor_t *a, const lc_assignor_round_t *r, const lc
 int lc_assignor_assign(lc_assignor_t *a, const lc_assignor_round_t *r, lc_assignment_t *out)
 {
         static const lc_work_t nothing;
-        table_t t = {.r = r};
+        lc_assignor_table_t t;
         int64_t max = r->config_offset;
         bool behind;
 
@@ -798,21 +571,21 @@ int lc_assignor_assign(lc_assignor_t *a, const lc_assignor_round_t *r, lc_assign
         }
         if (behind)
                 return -1;
-        order_workers(&t);
-        ask_who_can(&t);
+        lc_assignor_table_init(&t, r);
         pthread_mutex_lock(&a->lock);
         if (r->protocol == 0) {
-                fill_table(&t, &nothing, &nothing);
+                lc_assignor_table_fill(&t, &nothing, &nothing);
                 assign_eager(&t, out);
         } else { /* 1, 2: what was assigned before a round that was missed is not known any more */
                 bool missed = a->previous_generation != r->last_generation;
 
-                fill_table(&t, missed ? &nothing : &a->previous_assignment, &a->previous_revocation);
+                lc_assignor_table_fill(&t, missed ? &nothing : &a->previous_assignment,
+                                       &a->previous_revocation);
                 assign_cooperative(a, &t, out);
         }
         note_owners(a, r, out);
         pthread_mutex_unlock(&a->lock);
-        free_table(&t);
+        lc_assignor_table_free(&t);
         return 0;
 }
 

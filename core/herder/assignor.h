@@ -15,12 +15,11 @@
  * out[i] (zeroed by the caller) gets error, config_offset, assigned, revoked, delay_ms; the group fills in
  * the rest (leader, leader_url, generation, member_id, protocol). Behind another member's config offset
  * everybody gets error 1 (CONFIG_MISMATCH) and no work, nothing is remembered and -1 is returned.
- * The answers are those of Connect's leader, members included that it takes in no particular order (it walks over
- * HashMaps); a member's work counts in natural order, as ours report it (Java members report the newest first,
- * which only decides what of a surplus they keep). With a connector that only some members can run, work is spread
- * as evenly as that allows, see placement.h.
- * Keep the object as long as the worker lives, also while another member leads: it notices by itself
- * when it missed a round.
+ * The answers are those of Connect's leader, members included that it takes in no particular order (it walks
+ * over HashMaps); a member's work counts in natural order, as ours report it (Java members report the newest
+ * first, which only decides what of a surplus they keep). With a connector that only some members can run,
+ * work is spread as evenly as that allows, see placement.h. Keep the object as long as the worker lives, also
+ * while another member leads: it notices by itself when it missed a round.
  *
  * Threads:   assign on the membership thread, owner_url from any: one internal lock, nothing called under it.
  * Ownership: out[i]'s work is the caller's (lc_work_free or lc_assignment_free).
@@ -50,9 +49,9 @@ typedef struct lc_assignor_round {
         const lc_group_member_t *members; /* at least one */
         size_t nmembers;
         int64_t now_ms; /* monotonic */
-        /* Can members[member] run this connector (and so its tasks)? NULL: everybody can. False keeps new work
-         * away from it while another member can, and takes work from it that another member can run. When
-         * nobody can, work is dealt as if all could: it must show up FAILED somewhere. */
+        /* Can members[member] run this connector (and so its tasks)? NULL: everybody can. False keeps new
+         * work away from it while another member can, and takes work from it that another member can run.
+         * When nobody can, work is dealt as if all could: it must show up FAILED somewhere. */
         bool (*can_run)(void *arg, size_t member, const char *connector);
         void *arg;
 } lc_assignor_round_t;
