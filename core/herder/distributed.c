@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_MS = 5000, KEY_RETRY_MS = 1000 };
+enum { TICK_MS = 5000, KEY_RETRY_MS = 1000, LEASE_MS = 100 };
 
 static void on_reconfigure(void *arg, const char *connector)
 {
@@ -55,6 +55,7 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
         if (!h->worker)
                 return -1;
         lc_dist_new_assignor(d);
+        d->members = lc_members_new(h->deps.url, h->deps.plugins);
         d->group = lc_group_new(h->deps.config, h->deps.url, &lc_dist_group_events, d, err);
         return d->group ? 0 : -1;
 }
@@ -123,7 +124,7 @@ static int tick(lc_herder_t *h)
         lc_distributed_t *d = lc_dist(h);
         int64_t rebalance = lc_worker_config_int(h->deps.config, "rebalance.timeout.ms"), now = lc_now_ms();
         int most = rebalance / 3 < TICK_MS ? (int)(rebalance / 3) + 1 : TICK_MS, wait;
-        int64_t retry, key;
+        int64_t retry, key, ask;
         lc_hev_t *ev;
 
         lc_group_tick(d->group);
@@ -140,9 +141,9 @@ static int tick(lc_herder_t *h)
          * for lc_group_assignment_done(). */
         if (d->assignment && !d->resolved && !lc_dist_handle_rebalance(d))
                 return 0;
-        if (d->rejoining || !d->assignment) {
+        if (d->rejoining || !d->assignment || !lc_group_may_work(d->group)) {
                 lc_stage(h, "ensuring membership in the cluster");
-                return most;
+                return d->rejoining || !d->assignment ? most : LEASE_MS; /* nobody tells when that changes */
         }
         h->ticked = true;
         if (now >= d->scheduled_at) {
@@ -162,10 +163,13 @@ static int tick(lc_herder_t *h)
         lc_dist_run_orders(d);
         retry = lc_reconfigure_retries(h, lc_now_ms());
         lc_dist_config_updates(d);
+        lc_dist_check_members(d);
         if (d->rejoining || h->pending)
                 return 0;
+        ask = lc_dist_ask_members(d);
         now = lc_now_ms();
         wait = until(d->scheduled_at, now, most);
+        wait = until(ask, now, wait);
         wait = until(retry, now, wait);
         key = lc_dist_leads(d) ? lc_session_key_expires(h->deps.config, h->config) : INT64_MAX;
         wait = until(key, lc_wall_ms(), wait);
@@ -194,6 +198,9 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
                 return;
         case LC_HEV_RECONFIGURE:
                 lc_reconfigure(h, ev->name, NULL);
+                break;
+        case LC_HEV_MEMBER:
+                lc_dist_member_answered(d, ev);
                 break;
         case LC_HEV_LOGGER:
                 d->dirty = true; /* the offset moved */
@@ -235,7 +242,7 @@ static bool stalled(lc_herder_t *h)
 {
         lc_distributed_t *d = lc_dist(h);
 
-        return h->ticked && (!d->can_read || d->rejoining || !d->resolved);
+        return h->ticked && (!d->can_read || d->rejoining || !d->resolved || !lc_group_may_work(d->group));
 }
 
 static bool leads(lc_herder_t *h)
@@ -271,6 +278,7 @@ static void close_parts(lc_herder_t *h)
         if (h->configs)
                 lc_kafka_stores_free(&d->stores);
         lc_assignor_free(d->assignor);
+        lc_members_free(d->members);
         pthread_mutex_destroy(&d->assign_lock);
         lc_assignment_free(d->assignment);
         lc_work_free(&d->assigned);

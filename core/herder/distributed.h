@@ -3,12 +3,13 @@
  *
  * Threads:   T owns everything here but the fields under assign_lock, which the membership thread needs to
  *            compute an assignment (distributed_work.c: on_assign).
- * Locks:     assign_lock; inside it h->config_lock and the assignor's own.
+ * Locks:     assign_lock; inside it h->config_lock, the assignor's own and that of members.
  */
 #ifndef LC_HERDER_DISTRIBUTED_H
 #define LC_HERDER_DISTRIBUTED_H
 #include "herder/assignor.h"
 #include "herder/internal.h"
+#include "herder/members.h"
 #include "kafka/group.h"
 #include "storage/kafka_stores.h"
 
@@ -27,6 +28,8 @@ typedef struct lc_distributed {
 
         pthread_mutex_t assign_lock;
         lc_assignor_t *assignor;
+        lc_members_t *members; /* locks itself */
+        bool check_members;    /* T's: an answer came, is work where it can run? */
 
         /* membership */
         lc_assignment_t *assignment; /* the last one delivered; NULL before the first */
@@ -53,9 +56,10 @@ static inline lc_distributed_t *lc_dist(lc_herder_t *h)
 {
         return (lc_distributed_t *)h;
 }
+/* Not with a leadership that others may have by now: a leader that was frozen writes nothing. */
 static inline bool lc_dist_leads(const lc_distributed_t *d)
 {
-        return d->assignment && d->assignment->is_leader;
+        return d->assignment && d->assignment->is_leader && lc_group_may_work(d->group);
 }
 
 /* distributed_work.c: what the group says */
@@ -82,6 +86,11 @@ void lc_dist_forget_updates(lc_distributed_t *d);
 bool lc_dist_admit(lc_herder_t *h, lc_request_t *req);
 void lc_dist_put_tasks(lc_distributed_t *d, lc_request_t *req);
 void lc_dist_fence(lc_distributed_t *d, lc_request_t *req);
+/* A follower's task configs on their way to the leader: 1, LC_HEV_PUBLISHED tells; or -1. */
+int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err);
+int64_t lc_dist_ask_members(lc_distributed_t *d); /* the leader's; when to ask again */
+void lc_dist_member_answered(lc_distributed_t *d, lc_hev_t *ev);
+void lc_dist_check_members(lc_distributed_t *d); /* may ask for a rejoin */
 
 /* distributed_requests.c */
 bool lc_dist_leading(lc_distributed_t *d, lc_request_t *req); /* false: the request was sent on or answered */

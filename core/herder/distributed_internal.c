@@ -1,19 +1,24 @@
 /*
- * distributed_internal.c - requests between workers: the checks of their signature, and what the leader does
- * with them.
+ * distributed_internal.c - requests between workers: the checks of their signature, what the leader does with
+ * them, and those that this worker sends: task configs to the leader, and, as the leader, the question which
+ * connector classes a member has.
  *
  * A signature is asked for only when the group speaks the sessioned protocol. It is checked before anything
  * else, also by a worker that does not lead (which sends the request on, as Connect does, without a new
  * signature: it ends at the next hop).
- * Threads:   T.
+ * Threads:   T; answers come on the HTTP client's thread, which only pushes them.
  * Source:    rest.md 2.5, group 4.   Tests: spec/unit/herder_cluster_spec.lua, golden/cluster
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "convert/json.h"
 #include "herder/distributed.h"
 #include "herder/session_key.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { ASK_MS = 10000, MOST_PLUGINS = 4 << 20, MOST_ANSWER = 1 << 20 };
 
 static bool sessioned(const lc_distributed_t *d)
 {
@@ -105,7 +110,8 @@ void lc_dist_put_tasks(lc_distributed_t *d, lc_request_t *req)
         if (!c || !c->config) {
                 lc_request_fail(req, 404, "Connector %s not found", req->connector);
         } else if (req->ntasks > 0 && c->target == LC_TARGET_STOPPED) {
-                lc_request_fail(req, 400, "Cannot submit non-empty set of task configs for stopped connector %s",
+                lc_request_fail(req, 400,
+                                "Cannot submit non-empty set of task configs for stopped connector %s",
                                 req->connector);
         } else {
                 lc_stage(h, "writing %d task configs for connector %s to the config topic", req->ntasks,
@@ -143,4 +149,222 @@ void lc_dist_fence(lc_distributed_t *d, lc_request_t *req)
                                 "version has no support for exactly-once source connectors",
                                 req->connector);
         lc_config_snapshot_unref(s);
+}
+
+/* What this worker sends. */
+
+/* One segment of a path: what a server would take for something else is escaped. */
+static void add_segment(lc_buf_t *url, const char *s)
+{
+        for (; *s; s++) {
+                unsigned char c = (unsigned char)*s;
+                if (c > ' ' && c < 0x7F && !strchr("/?#%;\"<>\\^`{|}[]", c))
+                        lc_buf_addc(url, (char)c);
+                else
+                        lc_buf_printf(url, "%%%02X", c);
+        }
+}
+
+static void start_url(lc_buf_t *url, const char *base)
+{
+        lc_buf_adds(url, base);
+        if (!url->len || url->p[url->len - 1] != '/')
+                lc_buf_addc(url, '/');
+}
+
+static void add_header(lc_http_call_t *call, const char *name, const char *value)
+{
+        char *line = lc_asprintf("%s: %s", name, value);
+
+        lc_strv_add(&call->headers, line);
+        free(line);
+}
+
+/* The message of an error answer, else the beginning of whatever came. */
+static void refusal(const lc_http_call_t *call, lc_err_t *err)
+{
+        const lc_json_t *message;
+        lc_json_t *doc = NULL;
+        lc_err_t bad;
+
+        lc_err_clear(&bad);
+        if (lc_json_parse(call->answer.p ? call->answer.p : "", call->answer.len, 0, &doc, &bad) < 0)
+                doc = NULL;
+        message = doc && doc->type == LC_J_OBJECT ? lc_json_get(doc, "message") : NULL;
+        if (message && message->type == LC_J_STRING)
+                lc_err_set(err, LC_RETRIABLE, call->status, "%s answered %d: %s", call->url, call->status,
+                           message->s);
+        else
+                lc_err_set(err, LC_RETRIABLE, call->status, "%s answered %d: %.200s", call->url, call->status,
+                           call->answer.p ? call->answer.p : "");
+        lc_json_free(doc);
+}
+
+/* HTTP client's thread. The event takes what came. */
+static void came_back(lc_http_call_t *call)
+{
+        lc_hev_t *ev = call->arg;
+        lc_err_t err = call->err;
+
+        if (!err.kind && call->status / 100 != 2)
+                refusal(call, &err);
+        if (err.kind) {
+                lc_hev_set_err(ev, &err);
+        } else {
+                ev->answer = call->answer;
+                memset(&call->answer, 0, sizeof(call->answer));
+        }
+        lc_http_call_free(call);
+        lc_hev_back_push(ev);
+}
+
+static void submit(lc_herder_t *h, lc_http_call_t *call, lc_hev_t *ev)
+{
+        call->done = came_back;
+        call->arg = ev;
+        lc_hev_out(ev);
+        lc_http_submit(h->deps.http, call);
+}
+
+/* As the protocol wants it: with the newest key; without one a sessioned leader would refuse. */
+static int sign(lc_distributed_t *d, lc_http_call_t *call, lc_err_t *err)
+{
+        lc_herder_t *h = &d->base;
+        lc_config_snapshot_t *s = h->configs->ops->snapshot(h->configs);
+        const char *algorithm = lc_worker_config_str(h->deps.config, "inter.worker.signature.algorithm");
+        char *signature = NULL;
+        int rc = 0;
+
+        if (s->session_key) {
+                signature = lc_session_sign(s->session_key, algorithm, call->body.p, call->body.len, err);
+                rc = signature ? 0 : -1;
+        } else if (d->assignment->protocol >= 2) {
+                rc = lc_err_set(err, LC_RETRIABLE, 0,
+                                "There is no session key in the config topic yet to sign the request to the "
+                                "leader with");
+        }
+        if (signature) {
+                add_header(call, "X-Connect-Authorization", signature);
+                add_header(call, "X-Connect-Request-Signature-Algorithm", algorithm);
+        }
+        free(signature);
+        lc_config_snapshot_unref(s);
+        return rc;
+}
+
+int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err)
+{
+        lc_herder_t *h = &d->base;
+        const char *leader = d->assignment ? d->assignment->leader_url : NULL;
+        lc_buf_t url = LC_BUF_INIT;
+        lc_http_call_t *call;
+
+        if (!d->assignment || d->assignment->is_leader)
+                return lc_err_set(err, LC_RETRIABLE, 0, "This worker may not lead the cluster any more");
+        if (!leader || !leader[0])
+                return lc_err_set(
+                        err, LC_RETRIABLE, 0,
+                        "Request to leader to reconfigure connector tasks failed because the URL of "
+                        "the leader's REST interface is empty!");
+        if (!h->deps.http)
+                return lc_err_set(err, LC_RETRIABLE, 0, "There is no HTTP client for requests to the leader");
+        start_url(&url, leader);
+        lc_buf_adds(&url, "connectors/");
+        add_segment(&url, name);
+        lc_buf_adds(&url, "/tasks?forward=false");
+        call = lc_http_call_new("POST", url.p);
+        lc_buf_free(&url);
+        lc_buf_addc(&call->body, '[');
+        for (int i = 0; i < n; i++) {
+                if (i)
+                        lc_buf_addc(&call->body, ',');
+                lc_json_write_props(&call->body, tasks[i]);
+        }
+        lc_buf_addc(&call->body, ']');
+        call->has_body = true;
+        call->max_answer = MOST_ANSWER;
+        add_header(call, "Content-Type", "application/json");
+        add_header(call, "Accept", "application/json");
+        if (sign(d, call, err) < 0) {
+                lc_http_call_free(call);
+                return -1;
+        }
+        lc_log(LC_DEBUG, "HERDER", "Forwarding task configurations for connector %s to leader %s", name,
+               leader);
+        submit(h, call, lc_hev_new(h, LC_HEV_PUBLISHED, name));
+        return 1;
+}
+
+/* Which connector classes do the members have? Their REST tells; nothing waits for it. */
+
+int64_t lc_dist_ask_members(lc_distributed_t *d)
+{
+        lc_herder_t *h = &d->base;
+        int64_t next = INT64_MAX;
+        char *id, *url;
+
+        if (!lc_dist_leads(d) || !h->deps.http)
+                return INT64_MAX;
+        while (lc_members_ask(d->members, lc_now_ms(), &id, &url, &next)) {
+                lc_hev_t *ev = lc_hev_new(h, LC_HEV_MEMBER, id);
+                lc_buf_t at = LC_BUF_INIT;
+                lc_http_call_t *call;
+
+                ev->url = url;
+                start_url(&at, url);
+                lc_buf_adds(&at, "connector-plugins?connectorsOnly=true");
+                call = lc_http_call_new("GET", at.p);
+                call->timeout_ms = ASK_MS;
+                call->max_answer = MOST_PLUGINS;
+                add_header(call, "Accept", "application/json");
+                submit(h, call, ev);
+                lc_buf_free(&at);
+                free(id);
+        }
+        return next;
+}
+
+void lc_dist_member_answered(lc_distributed_t *d, lc_hev_t *ev)
+{
+        if (!lc_members_answered(d->members, ev->name, ev->url, &ev->answer, ev->err ? ev->err->msg : NULL,
+                                 lc_now_ms()))
+                return;
+        d->check_members = true;
+        lc_members_say_missing(d->members, d->base.config);
+}
+
+static bool misplaced(lc_distributed_t *d, const lc_config_connector_t *c, int task)
+{
+        lc_buf_t url = LC_BUF_INIT;
+        bool yes;
+
+        pthread_mutex_lock(&d->assign_lock);
+        yes = lc_assignor_owner_url(d->assignor, c->name, task, &url);
+        pthread_mutex_unlock(&d->assign_lock);
+        yes = yes && url.p && lc_members_misplaced(d->members, url.p, c->config);
+        lc_buf_free(&url);
+        return yes;
+}
+
+/* Work that was dealt before the answer was known: dealt again, it goes where it can run. */
+void lc_dist_check_members(lc_distributed_t *d)
+{
+        const lc_config_snapshot_t *s = d->base.config;
+
+        if (!d->check_members || d->rejoining || !d->resolved)
+                return;
+        d->check_members = false;
+        if (!lc_dist_leads(d))
+                return;
+        for (size_t i = 0; i < s->n; i++)
+                for (int task = -1; task < lc_config_connector_task_count(&s->v[i]); task++)
+                        if (misplaced(d, &s->v[i], task)) {
+                                lc_log(LC_INFO, "HERDER",
+                                       "Connector %s is on a worker that does not have its class, and "
+                                       "another "
+                                       "worker has it: asking for a rebalance",
+                                       s->v[i].name);
+                                lc_dist_rejoin(d, "work is on a worker that does not have its class");
+                                return;
+                        }
 }

@@ -301,7 +301,7 @@ int lc_dist_publish(lc_herder_t *h, const char *name, lc_props_t *const *tasks, 
         int rc;
 
         if (!lc_dist_leads(d))
-                return lc_err_set(err, LC_RETRIABLE, 409, "Only the leader may write task configurations.");
+                return lc_dist_send_tasks(d, name, tasks, n, err);
         lc_stage(h, "writing %d task configs for connector %s to the config topic", n, name);
         rc = h->configs->ops->put_tasks(h->configs, name, tasks, n, err);
         lc_stage_done(h);

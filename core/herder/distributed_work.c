@@ -18,15 +18,31 @@ enum { LOST_FLUSH_MS = 500, BACKOFF_LEAST_MS = 100 };
 
 /* Membership thread. */
 
+typedef struct round {
+        lc_members_t *who;
+        const lc_group_member_t *members;
+        const lc_config_snapshot_t *config;
+} round_t;
+
+static bool can_run(void *arg, size_t member, const char *connector)
+{
+        const round_t *r = arg;
+        const lc_config_connector_t *c = lc_config_snapshot_find(r->config, connector);
+
+        return lc_members_can_run(r->who, r->members[member].id, c ? c->config : NULL);
+}
+
 static int on_assign(void *arg, int16_t protocol, int32_t generation, const lc_group_member_t *members,
                      size_t n, lc_assignment_t *out)
 {
         lc_distributed_t *d = arg;
         lc_config_snapshot_t *s = lc_herder_config_ref(&d->base);
         lc_assignor_work_t *work;
+        round_t round = {d->members, members, NULL};
         int64_t newest = -1;
         int rc;
 
+        lc_members_set(d->members, members, n);
         for (size_t i = 0; i < n; i++)
                 if (members[i].config_offset > newest)
                         newest = members[i].config_offset;
@@ -34,6 +50,7 @@ static int on_assign(void *arg, int16_t protocol, int32_t generation, const lc_g
                 lc_config_snapshot_unref(s);
                 s = d->base.configs->ops->snapshot(d->base.configs);
         }
+        round.config = s;
         work = lc_calloc(s->n + 1, sizeof(*work));
         for (size_t i = 0; i < s->n; i++)
                 work[i] = (lc_assignor_work_t){s->v[i].name, lc_config_connector_task_count(&s->v[i])};
@@ -47,7 +64,9 @@ static int on_assign(void *arg, int16_t protocol, int32_t generation, const lc_g
                                                        .nwork = s->n,
                                                        .members = members,
                                                        .nmembers = n,
-                                                       .now_ms = lc_now_ms()},
+                                                       .now_ms = lc_now_ms(),
+                                                       .can_run = can_run,
+                                                       .arg = &round},
                                 out);
         pthread_mutex_unlock(&d->assign_lock);
         free(work);
@@ -69,6 +88,10 @@ static void on_preparing(void *arg, int16_t protocol)
         lc_distributed_t *d = arg;
         lc_hev_t *ev = lc_hev_new(&d->base, LC_HEV_PREPARING, NULL);
 
+        /* here, not when T comes to it: by then the next round may have been computed */
+        pthread_mutex_lock(&d->assign_lock);
+        lc_assignor_forget_owners(d->assignor);
+        pthread_mutex_unlock(&d->assign_lock);
         ev->protocol = protocol;
         lc_herder_push(&d->base, ev);
 }
@@ -250,17 +273,18 @@ void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
                (int)a->generation, (int)a->protocol, a->is_leader ? "leader" : "follower",
                a->error ? " (assignment failed)" : "", (long long)a->config_offset, a->assigned.n,
                a->revoked.n, d->assigned.n, (int)a->delay_ms);
-        if (a->is_leader)
+        if (a->is_leader) {
                 clean_statuses(d);
+                lc_members_say_missing(d->members, h->config);
+        } else {
+                lc_members_forget(d->members);
+        }
         lc_dist_set_state(d);
 }
 
 void lc_dist_preparing(lc_distributed_t *d, int16_t protocol)
 {
         d->rejoining = true;
-        pthread_mutex_lock(&d->assign_lock);
-        lc_assignor_forget_owners(d->assignor);
-        pthread_mutex_unlock(&d->assign_lock);
         if (protocol == 0) {
                 revoke_work(d, &d->running, LC_STATUS_FLUSH_MS);
                 lc_work_free(&d->assigned);

@@ -101,6 +101,8 @@ void lc_hev_free(lc_hev_t *ev)
         free(ev->tasks);
         lc_assignment_free(ev->assignment);
         free(ev->level);
+        free(ev->url);
+        lc_buf_free(&ev->answer);
         free(ev->err);
         free(ev);
 }

@@ -37,6 +37,7 @@ typedef enum {
         LC_HEV_COORDINATOR_LOST,
         LC_HEV_PUBLISHED, /* name, err: the leader's answer to task configs sent to it */
         LC_HEV_LOGGER,    /* name, level: for the whole cluster */
+        LC_HEV_MEMBER,    /* name, url, answer or err: which connector classes a member has */
         LC_HEV_FATAL      /* err */
 } lc_hev_kind_t;
 
@@ -57,7 +58,8 @@ struct lc_hev {
         bool only_failed, include_tasks, updated, validate_only;
         int16_t protocol;
         struct lc_assignment *assignment;
-        char *level;
+        char *level, *url;
+        lc_buf_t answer;
         int64_t stalled_at; /* monotonic: its request met a rebalance then; 0: not yet */
         lc_err_t *err;
 };

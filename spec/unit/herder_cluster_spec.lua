@@ -262,4 +262,170 @@ describe("the herder in a cluster", function()
       "name":"ghost"}}]])
     wait("it starts", function() return H.listen():find("start ghost", 1, true) end)
   end)
+
+  describe("that does not lead", function()
+    local function follow()
+      sim.sim_members(0, 1)
+      wait("another leader", function() return call("DELETE", "none").forward_url == "http://m2/" end)
+      clear()
+    end
+    local function reconfigured(name, batch)
+      sim.sim_record("connector-" .. name, ([[{"properties":{"connector.class":"FileStreamSource","topic":"t",
+        "name":"%s","tasks.max":"2","batch.size":"%d"}}]]):format(name, batch))
+    end
+    local function sent()
+      local line
+      wait("a request to the leader", function()
+        line = listen():match "(http POST [^\n]*)\n"
+        return line
+      end)
+      clear()
+      return line
+    end
+    local function answer(status, body)
+      assert.is_true(sim.sim_answer("http://m2/connectors/", status, body or ""))
+    end
+
+    it("sends task configs to the leader, signed, again until they arrive", function()
+      with_key()
+      start(2)
+      connector "c"
+      follow()
+      reconfigured("c", 7)
+      local line = sent()
+      local url, headers, body = line:match "^http POST (%S+) (%[.*%]) (%[{.*}%])$"
+      assert.equal("http://m2/connectors/c/tasks?forward=false", url)
+      assert.equal(("[Content-Type: application/json] [Accept: application/json] [X-Connect-Authorization: %s] " ..
+        "[X-Connect-Request-Signature-Algorithm: HmacSHA256]"):format(sign(KEY, "HmacSHA256", body)), headers)
+      local _, n = body:gsub('"batch.size":"7"', "")
+      assert.equal(2, n)
+      assert.equal(200, call("HEALTH").status) -- nothing waits for the leader
+      answer(403, [[{"error_code":403,"message":"Internal request contained invalid signature."}]])
+      assert.equal(line, sent())
+      answer(-110, "timed out")
+      assert.equal(line, sent())
+      reconfigured("c", 8) -- meanwhile
+      answer(204)
+      assert.truthy(sent():find('"batch.size":"8"', 1, true))
+      answer(204)
+      assert.equal(200, call("HEALTH").status)
+      assert.is_nil(listen():find("put", 1, true))
+    end)
+
+    it("escapes names, and signs nothing where there is no key", function()
+      local odd = "a b/%C3;?#\195\188+,"
+      start(1)
+      connector(odd)
+      follow()
+      reconfigured(odd, 7)
+      local url = sent():match "^http POST (%S+) %[Content%-Type: application/json%] %[Accept: [%w/]*%] %[{"
+      assert.equal("http://m2/connectors/a%20b%2F%25C3%3B%3F%23%C3%BC+,/tasks?forward=false", url)
+    end)
+
+    it("writes them itself when it leads by the time of the next attempt", function()
+      start(1)
+      connector "c"
+      follow()
+      reconfigured("c", 7)
+      sent()
+      sim.sim_members(0, 0)
+      wait("leadership", function() return call("DELETE", "none").status == 404 end)
+      answer(500, "no JSON")
+      expect { "put task-c-1 ...", [[put commit-c {"tasks":2}]] }
+    end)
+
+    it("ends with a request out", function()
+      start(1)
+      connector "c"
+      follow()
+      reconfigured("c", 7)
+      sent()
+    end)
+  end)
+
+  it("writes nothing with a leadership that others may have", function()
+    start(1)
+    connector "c"
+    clear()
+    sim.sim_freeze(1)
+    local a = call("DELETE", "c")
+    assert.same({ 409, STALE, 1 }, { a.status, a.error, a.retry_after })
+    sim.sim_freeze(0)
+    assert.equal(404, call("DELETE", "none").status)
+    assert.is_nil(listen():find("put", 1, true))
+  end)
+
+  describe("that leads", function()
+    local PLUGINS = "http://m2/connector-plugins?connectorsOnly=true"
+    local function asked() expect { "http GET " .. PLUGINS .. " [Accept: application/json]" } end
+    local function owners() -- instances and tasks that are not here
+      local n = 0
+      for _, name in ipairs { "a", "b" } do
+        for task = -1, 1 do
+          local r = task < 0 and call("RESTART", name) or call("RESTART_TASK", name, { task = task })
+          if r.forward_url then n = n + 1 elseif r.status ~= 204 then return nil end
+        end
+      end
+      return n
+    end
+    local function two()
+      start(1, { ["scheduled.rebalance.max.delay.ms"] = "0" })
+      connector("a", { ["tasks.max"] = "2" })
+      connector("b", { ["tasks.max"] = "2" })
+      sim.sim_members(1, 0)
+      wait("work with m2", function() return owners() == 3 end)
+      asked()
+    end
+
+    it("takes work back from a worker that does not have its class", function()
+      two()
+      clear()
+      assert.is_true(sim.sim_answer(PLUGINS, 200, [=[[{"class":"x.Other","type":"source","version":"1"}]]=]))
+      expect { "rejoin: work is on a worker that does not have its class" }
+      wait("all the work here", function() return owners() == 0 end)
+      clear()
+      connector("c", { ["tasks.max"] = "2" })
+      assert.equal(204, call("RESTART", "c").status)
+      wait("its tasks", function() return call("RESTART_TASK", "c", { task = 1 }).status == 204 end)
+      assert.is_nil(listen():find("http", 1, true)) -- it was asked once
+    end)
+
+    it("leaves it where the class is, by any of its names", function()
+      two()
+      local class = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+      assert.is_true(sim.sim_answer(PLUGINS, 200, ([=[[{"class":"%s"}]]=]):format(class)))
+      assert.equal(3, owners())
+      assert.is_nil(listen():find("does not have", 1, true))
+    end)
+
+    it("asks again when the answer is none, and takes the worker for one that can", function()
+      two()
+      for _, a in ipairs { { 0, "refused" }, { 200, "[{}]" } } do
+        clear()
+        assert.is_true(sim.sim_answer(PLUGINS, a[1], a[2]))
+        asked()
+        assert.equal(3, owners())
+      end
+      clear()
+      assert.is_true(sim.sim_answer(PLUGINS, 200, "[]"))
+      wait("all the work here", function() return owners() == 0 end)
+    end)
+
+    it("deals work of a class that nobody has as if all had it", function()
+      start(1, { ["scheduled.rebalance.max.delay.ms"] = "0" })
+      sim.sim_members(1, 0)
+      asked()
+      assert.is_true(sim.sim_answer(PLUGINS, 200, "[]"))
+      for _, n in ipairs { "a", "b" } do
+        sim.sim_record("connector-" .. n, ([[{"properties":{"connector.class":"no.such.Class","name":"%s"}}]])
+          :format(n))
+      end
+      wait("one here", function() return listen():find "start [ab] STARTED" end)
+      wait("one there", function()
+        return call("RESTART", "a").forward_url == "http://m2/" or call("RESTART", "b").forward_url == "http://m2/"
+      end)
+      assert.equal(200, call("HEALTH").status)
+      assert.is_nil(listen():find("does not have", 1, true))
+    end)
+  end)
 end)

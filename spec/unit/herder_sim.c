@@ -645,12 +645,6 @@ void lc_group_leave(lc_group_t *g, int backoff_ms, const char *reason)
         say("leave: %s", reason);
 }
 
-bool lc_group_may_work(const lc_group_t *g)
-{
-        (void)g;
-        return true;
-}
-
 void lc_group_quit(lc_group_t *g)
 {
         pthread_mutex_lock(&sim_lock);

@@ -29,7 +29,6 @@
 #define lc_group_may_work sim_group_may_work
 #define lc_group_quit sim_group_quit
 #define lc_group_stop sim_group_stop
-#define lc_group_may_work sim_group_may_work
 #define lc_http_call_new sim_http_call_new
 #define lc_http_call_free sim_http_call_free
 #define lc_http_submit sim_http_submit
