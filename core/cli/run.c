@@ -9,6 +9,7 @@
 #include "cli/signals.h"
 #include "config/properties.h"
 #include "herder/herder.h"
+#include "http/http.h"
 #include "rest/rest.h"
 #include "script/script.h"
 #include <errno.h>
@@ -27,6 +28,7 @@ typedef struct run {
         lc_plugins_t *plugins;
         lc_rest_t *rest;
         lc_buf_t url, worker_id;
+        lc_http_t *http; /* to other workers; NULL in standalone mode */
         lc_herder_t *herder;
         lc_request_t *creating; /* the connector file being created; the herder has it until created */
         lc_err_t fatal;         /* written before is_fatal is set */
@@ -166,6 +168,14 @@ static void on_fatal(void *arg, const lc_err_t *err)
         lc_waker_wake(&waker);
 }
 
+/* On the herder's thread. */
+static void on_logger_level(void *arg, const char *logger, const char *level)
+{
+        run_t *r = arg;
+
+        lc_rest_logger_level(r->rest, logger, level);
+}
+
 static void on_created(lc_request_t *req)
 {
         (void)req;
@@ -240,13 +250,21 @@ static int start_herder(run_t *r, lc_err_t *err)
                                  .plugins = r->plugins,
                                  .on_ready = on_ready,
                                  .on_fatal = on_fatal,
-                                 .arg = r};
+                                 .arg = r,
+                                 .logger_level = on_logger_level,
+                                 .logger_arg = r};
 
         if (lc_worker_config_advertised(r->config, lc_rest_port(r->rest), &r->url, &r->worker_id, err))
                 return -1;
         lc_log(LC_INFO, "MAIN", "Advertised URI: %s", r->url.p);
         deps.url = r->url.p;
         deps.worker_id = r->worker_id.p;
+        if (r->args->mode == LC_DISTRIBUTED) {
+                r->http = lc_http_new("kafka-connect", err);
+                if (!r->http)
+                        return -1;
+                deps.http = r->http;
+        }
         r->herder = r->args->mode == LC_DISTRIBUTED ? lc_herder_distributed_new(&deps, err)
                                                     : lc_herder_standalone_new(&deps, err);
         return r->herder ? lc_herder_start(r->herder, &stop, err) : -1;
@@ -303,7 +321,7 @@ static int start(run_t *r)
                 log_error(&err);
                 return LC_EXIT_CONNECT;
         }
-        lc_rest_serve(r->rest, r->herder);
+        lc_rest_serve(r->rest, r->herder, r->http);
         lc_log(LC_INFO, "MAIN", "Kafka Connect worker initialization took %lldms",
                (long long)(lc_now_ms() - r->started_ms));
         for (int i = 0; i < r->args->nfiles && !lc_stopped(&stop) && !flag(&is_fatal); i++)
@@ -338,9 +356,14 @@ int lc_run_worker(const lc_run_args_t *args)
         raise_descriptors();
         code = start(&r);
         lc_log(LC_INFO, "MAIN", "Kafka Connect stopping");
+        /* No request any more; calls to other workers end, so that the herder does not wait for them; the
+         * herder may use the client and the loggers until it has ended. */
         lc_rest_stop(r.rest);
+        lc_http_close(r.http);
         if (r.herder)
                 lc_herder_stop(r.herder);
+        lc_http_stop(r.http);
+        lc_rest_free(r.rest);
         if (r.creating)
                 lc_request_free(r.creating);
         if (r.plugins)

@@ -316,27 +316,35 @@ void lc_create_body_free(lc_create_body_t *b)
         memset(b, 0, sizeof(*b));
 }
 
-int lc_body_task_configs(const char *body, size_t len, lc_err_t *err)
+int lc_body_task_configs(const char *body, size_t len, lc_props_t ***tasks, int *ntasks, lc_err_t *err)
 {
+        lc_props_t **list = NULL;
         binding_t b;
         lc_json_t *doc;
-        int rc = 0;
+        int rc = 0, n = 0;
 
         if (parse(&b, body, len, false, "java.util.List", &doc, err))
                 return -1;
-        if (!doc)
-                return 0;
-        if (doc->type != LC_J_ARRAY)
+        if (doc && doc->type != LC_J_ARRAY)
                 rc = mismatch(&b, doc,
                               "java.util.ArrayList<java.util.Map<java.lang.String,java.lang.String>>", false,
                               err);
-        for (const lc_json_t *c = rc ? NULL : doc->child; c && !rc; c = c->next) {
-                lc_props_t *p = NULL;
-                rc = config_map(&b, c, &p, err);
-                lc_props_free(p);
+        if (doc && !rc && doc->len)
+                list = lc_calloc(doc->len, sizeof(lc_props_t *));
+        for (const lc_json_t *c = doc && !rc ? doc->child : NULL; c && !rc; c = c->next) {
+                rc = config_map(&b, c, &list[n], err);
+                n += !rc;
         }
         if (rc)
                 unbound(&b, err);
         lc_json_free(doc);
+        if (!rc && tasks) {
+                *tasks = list;
+                *ntasks = n;
+                return 0;
+        }
+        for (int i = 0; i < n; i++)
+                lc_props_free(list[i]);
+        free(list);
         return rc;
 }

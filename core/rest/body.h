@@ -25,7 +25,8 @@ typedef struct lc_create_body {
 int lc_body_create(const char *body, size_t len, bool lenient, lc_create_body_t *out, lc_err_t *err);
 void lc_create_body_free(lc_create_body_t *b);
 
-/* Is the body a list of maps (internal POST of task configs)? 0, or -1. */
-int lc_body_task_configs(const char *body, size_t len, lc_err_t *err);
+/* The list of maps in an internal POST of task configs. *tasks is malloc'ed with *ntasks configs, NULL for
+ * none; tasks NULL: only checked. */
+int lc_body_task_configs(const char *body, size_t len, lc_props_t ***tasks, int *ntasks, lc_err_t *err);
 
 #endif

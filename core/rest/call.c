@@ -2,6 +2,7 @@
 #include "rest/call.h"
 #include "base/alloc.h"
 #include "rest/json_out.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,38 @@ void lc_rest_health(lc_rest_call_t *call, int status, const char *stage)
         lc_buf_addc(b, '}');
 }
 
+int lc_rest_location(lc_rest_call_t *call, const char *connector)
+{
+        lc_buf_t url = LC_BUF_INIT, variable = LC_BUF_INIT;
+        int rc;
+
+        if (call->in.host)
+                lc_buf_printf(&url, "http://%s", call->in.host);
+        lc_buf_adds(&url, "/connectors/");
+        rc = lc_http_encode_path(connector, &url, &variable);
+        if (rc) {
+                char *text = lc_asprintf("The template variable '%s' has no value",
+                                         variable.p ? variable.p : "");
+                lc_rest_error(call, 500, text);
+                free(text);
+        } else {
+                lc_rest_answer_header(&call->out, "Location", url.p);
+        }
+        lc_buf_free(&url);
+        lc_buf_free(&variable);
+        return rc;
+}
+
+void lc_rest_retry_after(lc_rest_call_t *call, int seconds)
+{
+        char text[16];
+
+        if (seconds <= 0)
+                return;
+        snprintf(text, sizeof(text), "%d", seconds);
+        lc_rest_answer_header(&call->out, "Retry-After", text);
+}
+
 /* Does the herder's answer hold what the renderer needs? */
 static bool complete(const lc_rest_call_t *call)
 {
@@ -73,12 +106,15 @@ void lc_rest_finish(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         const lc_route_t *route = call->match.route;
 
-        if (call->req->status >= 400) {
+        if (call->req->status == 0 && call->req->forward_url) {
+                lc_rest_error(call, 500, "Failed to start RestClient: this worker has none");
+        } else if (call->req->status >= 400) {
                 if (call->req->op == LC_REQ_HEALTH)
                         lc_rest_health(call, call->req->status == 503 ? 503 : 500,
                                        call->req->error ? call->req->error : "");
                 else
                         lc_rest_error(call, call->req->status, call->req->error);
+                lc_rest_retry_after(call, call->req->retry_after_s);
         } else if (!complete(call)) {
                 lc_rest_error(call, 500, "The worker gave no answer to this request");
         } else {

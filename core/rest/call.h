@@ -3,6 +3,7 @@
  *
  *   lc_rest_begin()   parses and routes; answers at once, or leaves a request for the herder in call->req
  *   lc_rest_finish()  writes the answer of a request the herder is done with
+ *   lc_rest_forwarded()  the answer of another worker, see forward.h
  *   lc_rest_late()    writes the answer of one whose time is over
  *
  * Threads:   a call has one owner at a time; the context is shared and read-only.
@@ -26,7 +27,6 @@ typedef struct lc_rest_context { /* all borrowed */
         bool serving;            /* false: every path is the 404 page of a server without resources */
         bool starting;           /* true: /health says so, whatever the herder says */
         bool distributed;
-        bool signatures; /* internal requests need one (connect.protocol sessioned) */
         bool topic_tracking, topic_reset, admin;
         const char *cluster_id;
         const lc_plugins_t *plugins;
@@ -56,6 +56,9 @@ void lc_rest_call_free(lc_rest_call_t *call);
 /* For the handlers. Returns 0: answered. message NULL: JSON null. */
 int lc_rest_error(lc_rest_call_t *call, int status, const char *message);
 void lc_rest_success(lc_rest_call_t *call, int status);
+/* Location: this server's URL of the connector. -1: it has none, the call is answered with that. */
+int lc_rest_location(lc_rest_call_t *call, const char *connector);
+void lc_rest_retry_after(lc_rest_call_t *call, int seconds); /* <= 0: none */
 /* 200 healthy, 503 starting, 500 unhealthy. */
 void lc_rest_health(lc_rest_call_t *call, int status, const char *stage);
 

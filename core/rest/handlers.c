@@ -214,34 +214,47 @@ static int begin_change_offsets(const lc_rest_context_t *ctx, lc_rest_call_t *ca
                 call, 501, "This version of luaconnect does not support changing the offsets of a connector");
 }
 
-/* Requests between workers: signed, except in clusters that know no signatures. */
-static int internal_request(const lc_rest_context_t *ctx, lc_rest_call_t *call, const char *standalone)
+/* Requests between workers: the herder knows whether they must be signed, and how. */
+static int internal_request(lc_rest_call_t *call, lc_request_op_t op)
 {
-        if (!ctx->distributed)
-                return lc_rest_error(call, 500, standalone);
-        if (ctx->signatures && (!call->in.signature || !call->in.signature_algorithm))
-                return lc_rest_error(call, 400, "Internal request missing required signature");
-        return lc_rest_error(call, 501,
-                             "This version of luaconnect does not take internal requests of other workers");
+        lc_request_t *req = make_request(call, op, connector(call));
+
+        req->signature = lc_strdup(call->in.signature);
+        req->signature_algorithm = lc_strdup(call->in.signature_algorithm);
+        req->body = lc_malloc(call->in.body_len + 1);
+        memcpy(req->body, call->in.body, call->in.body_len);
+        req->body[call->in.body_len] = 0;
+        req->body_len = call->in.body_len;
+        return 1;
 }
 
 static int begin_post_tasks(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
+        lc_props_t **tasks = NULL;
+        int ntasks = 0;
         lc_err_t err;
 
         lc_err_clear(&err);
-        if (lc_body_task_configs(call->in.body, call->in.body_len, &err))
+        if (lc_body_task_configs(call->in.body, call->in.body_len, ctx->distributed ? &tasks : NULL, &ntasks,
+                                 &err))
                 return body_error(call, &err);
-        return internal_request(ctx, call,
-                                "Kafka Connect in standalone mode does not support externally setting "
-                                "task configurations.");
+        if (!ctx->distributed)
+                return lc_rest_error(call, 500,
+                                     "Kafka Connect in standalone mode does not support externally setting "
+                                     "task configurations.");
+        internal_request(call, LC_REQ_PUT_TASKS);
+        call->req->tasks = tasks;
+        call->req->ntasks = ntasks;
+        return 1;
 }
 
 static int begin_fence(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
-        return internal_request(ctx, call,
-                                "Kafka Connect in standalone mode does not support exactly-once source "
-                                "connectors.");
+        if (!ctx->distributed)
+                return lc_rest_error(call, 500,
+                                     "Kafka Connect in standalone mode does not support exactly-once source "
+                                     "connectors.");
+        return internal_request(call, LC_REQ_FENCE);
 }
 
 /* --- plugins --- */
@@ -349,12 +362,28 @@ static int begin_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
         return 0;
 }
 
+/* Every worker applies a level of the cluster when it reads it in the config topic, this one too. */
+static int cluster_level(const lc_rest_context_t *ctx, lc_rest_call_t *call, const char *level)
+{
+        lc_buf_t changed = LC_BUF_INIT;
+
+        if (ctx->distributed) {
+                make_request(call, LC_REQ_LOGGER, connector(call))->level = lc_strdup(level);
+                return 1;
+        }
+        lc_loggers_set(ctx->loggers, connector(call), level, &changed);
+        lc_buf_free(&changed);
+        lc_rest_success(call, 204);
+        return 0;
+}
+
 static int begin_put_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         lc_props_t *body = NULL;
-        lc_buf_t scope = LC_BUF_INIT, changed = LC_BUF_INIT;
+        lc_buf_t scope = LC_BUF_INIT;
         lc_err_t err;
         const char *level;
+        int rc = 0;
 
         lc_err_clear(&err);
         if (lc_body_config(call->in.body, call->in.body_len, &body, &err))
@@ -368,17 +397,12 @@ static int begin_put_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
                 lc_rest_error(call, 400, "Desired 'level' parameter was not specified in request.");
         } else if (!*level) {
                 lc_rest_error(call, 500, "Illegal null or empty Level name.");
-        } else if (lc_loggers_set(ctx->loggers, connector(call), level, &changed)) {
+        } else if (!lc_loggers_is_level(level)) {
                 char *text = lc_asprintf("invalid log level '%s'.", level);
                 lc_rest_error(call, 404, text);
                 free(text);
         } else if (!strcasecmp(scope.p, "cluster")) {
-                if (ctx->distributed)
-                        lc_log(LC_WARN, "REST",
-                               "Level of %s set to %s on this worker only: this version does not "
-                               "pass scope=cluster on to other workers",
-                               connector(call), level);
-                lc_rest_success(call, 204);
+                rc = cluster_level(ctx, call, level);
         } else {
                 if (scope.len && strcasecmp(scope.p, "worker"))
                         lc_log(LC_WARN, "REST",
@@ -386,12 +410,11 @@ static int begin_put_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
                                "fall back to scope 'worker'",
                                scope.p);
                 lc_rest_success(call, 200);
-                lc_buf_add(&call->out.body, changed.p, changed.len);
+                lc_loggers_set(ctx->loggers, connector(call), level, &call->out.body);
         }
         lc_props_free(body);
         lc_buf_free(&scope);
-        lc_buf_free(&changed);
-        return 0;
+        return rc;
 }
 
 /* --- answers of the herder --- */
@@ -415,26 +438,12 @@ static void render_info(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 static void render_stored(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         const char *name = call->req->connector ? call->req->connector : call->req->info->name;
-        lc_buf_t url = LC_BUF_INIT, variable = LC_BUF_INIT;
 
         if (call->req->created) {
                 call->out.status = 201;
-                if (call->in.host)
-                        lc_buf_printf(&url, "http://%s", call->in.host);
-                lc_buf_adds(&url, "/connectors/");
-                if (lc_http_encode_path(name, &url, &variable)) {
-                        char *text = lc_asprintf("The template variable '%s' has no value",
-                                                 variable.p ? variable.p : "");
-                        lc_rest_error(call, 500, text);
-                        free(text);
-                        lc_buf_free(&url);
-                        lc_buf_free(&variable);
+                if (lc_rest_location(call, name))
                         return;
-                }
-                lc_rest_answer_header(&call->out, "Location", url.p);
         }
-        lc_buf_free(&url);
-        lc_buf_free(&variable);
         render_info(ctx, call);
 }
 
@@ -491,6 +500,14 @@ static void render_infos(const lc_rest_context_t *ctx, lc_rest_call_t *call)
         lc_out_config_infos(&call->out.body, call->req->infos);
 }
 
+/* A level of the cluster: 204, where one of this worker is 200 with names. */
+static void render_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
+{
+        (void)ctx;
+        lc_rest_success(call, 204);
+        lc_rest_answer_type(&call->out, NULL);
+}
+
 static void render_health(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         (void)ctx;
@@ -516,7 +533,7 @@ static const lc_route_t routes[] = {
         { "PATCH", C "/config", B, begin_patch_config, LC_REQ_PATCH_CONFIG, 200, render_info },
         { "GET", C "/status", 0, begin_plain, LC_REQ_STATUS, 200, render_state },
         { "GET", C "/tasks", 0, begin_plain, LC_REQ_TASKS, 200, render_tasks },
-        { "POST", C "/tasks", B, begin_post_tasks, NONE, 204, NULL },
+        { "POST", C "/tasks", B, begin_post_tasks, LC_REQ_PUT_TASKS, 204, NULL },
         { "GET", C "/tasks/{#task}/status", 0, begin_plain, LC_REQ_TASK_STATUS, 200, render_task_state },
         { "POST", C "/tasks/{#task}/restart", 0, begin_plain, LC_REQ_RESTART_TASK, 204, NULL },
         { "POST", C "/restart", 0, begin_restart, LC_REQ_RESTART, 204, render_restart },
@@ -528,13 +545,13 @@ static const lc_route_t routes[] = {
         { "DELETE", C "/offsets", 0, begin_change_offsets, NONE, 200, NULL },
         { "GET", C "/offsets", 0, begin_plain, LC_REQ_OFFSETS, 200, render_offsets },
         { "PATCH", C "/offsets", B, begin_change_offsets, NONE, 200, NULL },
-        { "PUT", C "/fence", 0, begin_fence, NONE, 204, NULL },
+        { "PUT", C "/fence", 0, begin_fence, LC_REQ_FENCE, 204, NULL },
         { "GET", P, 0, begin_plugins, NONE, 200, NULL },
         { "GET", P "/{plugin}/config", 0, begin_plugin_config, NONE, 200, NULL },
         { "PUT", P "/{plugin}/config/validate", B, begin_validate, LC_REQ_VALIDATE, 200, render_infos },
         { "GET", "/admin/loggers", ADM, begin_loggers, NONE, 200, NULL },
         { "GET", "/admin/loggers/{logger}", ADM, begin_logger, NONE, 200, NULL },
-        { "PUT", "/admin/loggers/{logger}", ADM | B, begin_put_logger, NONE, 200, NULL }
+        { "PUT", "/admin/loggers/{logger}", ADM | B, begin_put_logger, LC_REQ_LOGGER, 200, render_logger }
 };
 /* clang-format on */
 

@@ -15,6 +15,7 @@ typedef struct lc_rest_request {
         const char *method;
         const char *uri; /* as on the request line: path and query, nothing decoded */
         const char *host, *accept, *content_type, *origin, *preflight; /* headers; NULL: absent */
+        const char *authorization;
         const char *signature, *signature_algorithm; /* X-Connect-Authorization and its algorithm */
         const char *body;
         size_t body_len;

@@ -43,6 +43,11 @@ static int level_index(const char *text)
         return -1;
 }
 
+bool lc_loggers_is_level(const char *text)
+{
+        return level_index(text) >= 0;
+}
+
 static bool is_root(const char *name)
 {
         return !strcasecmp(name, "root");

@@ -5,16 +5,17 @@
  *
  *   READING  -> body arrives (bounded; what is too much is read and thrown away, so that the client gets
  *               its answer instead of a reset connection)
- *   PENDING  -> with the herder; the connection is suspended and hangs in `pending`
+ *   PENDING  -> with the herder, then perhaps with another worker (forward.h); the connection is suspended
+ *               and hangs in `pending`
  *   ANSWERED, LATE, STOPPED -> resumed; the handler writes the answer on libmicrohttpd's thread
  *   SENT     -> queued
  *
  * Threads:   libmicrohttpd's one thread runs every callback of it; the herder's (or any) thread runs
- *            herder_done(); `timer` sleeps until the next deadline; the main thread starts and stops.
+ *            herder_done(), the HTTP client's forward_done(); `timer` sleeps until the next deadline; the main thread starts and stops.
  * Locks:     `lock` guards pending, states and counts. libmicrohttpd's own locks are below it: resume and
  *            suspend are called with it held, and it is never taken while libmicrohttpd holds one.
- * Ownership: an exchange has two references, the connection's and (while asked) the herder's, so an answer
- *            that comes after the deadline finds it and is dropped. Each exchange holds one of lc_rest_t.
+ * Ownership: an exchange has two references, the connection's and (while asked) the herder's or the HTTP
+ *            client's, so an answer that comes after the deadline finds it and is dropped. Each exchange holds one of lc_rest_t.
  * Tests:     spec/unit/rest_spec.lua (pure parts), spec/golden/rest_raw_spec.lua (over a socket)
  */
 #include "rest/rest.h"
@@ -22,6 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "rest/call.h"
+#include "rest/forward.h"
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -41,7 +43,8 @@ enum {
         MAX_DISCARD = 1 << 30,  /* what is read of a body that is too large */
         IDLE_SECONDS = 90,      /* Jetty's idle timeout */
         MAX_CONNECTIONS = 4000,
-        STOP_MS = 3000 /* for answers that are on their way when the server stops */
+        FORWARD_MS = 2000, /* the HTTP client's own timeout comes first, with a better text */
+        STOP_MS = 3000     /* for answers that are on their way when the server stops */
 };
 
 typedef enum { READING, PENDING, ANSWERED, LATE, STOPPED, SENT } state_t;
@@ -56,6 +59,8 @@ struct exchange {
         int refs; /* under rest->lock */
         lc_rest_call_t call;
         lc_buf_t body;
+        size_t counted; /* what rest->body_bytes has of it */
+        lc_http_call_t *forwarded; /* the answer of another worker */
         size_t discarded;
         bool too_large, crowded;
         int refused; /* status of a malformed request, 0 none */
@@ -79,6 +84,7 @@ struct lc_rest {
         size_t body_bytes;
         lc_rest_context_t ctx;
         lc_herder_t *herder;
+        lc_http_t *http;
         lc_loggers_t *loggers;
         lc_filters_t *filters;
 };
@@ -111,12 +117,13 @@ static lc_rest_context_t context(lc_rest_t *r)
 
 static void body_drop(exchange_t *x)
 {
-        if (!x->body.cap)
+        lc_buf_free(&x->body);
+        if (!x->counted)
                 return;
         pthread_mutex_lock(&x->rest->lock);
-        x->rest->body_bytes -= x->body.cap;
+        x->rest->body_bytes -= x->counted;
         pthread_mutex_unlock(&x->rest->lock);
-        lc_buf_free(&x->body);
+        x->counted = 0;
 }
 
 static void exchange_free(exchange_t *x)
@@ -125,6 +132,7 @@ static void exchange_free(exchange_t *x)
 
         body_drop(x);
         lc_rest_call_free(&x->call);
+        lc_http_call_free(x->forwarded);
         free(x->uri);
         free(x->method);
         free(x);
@@ -231,26 +239,69 @@ static enum MHD_Result respond(exchange_t *x)
         return rc;
 }
 
-/* On the herder's thread, or on any that answers for it. */
-static void herder_done(lc_request_t *req)
+/* One of both: the herder's answer, or that of another worker. */
+static void give_back(exchange_t *x, lc_request_t *req, lc_http_call_t *forwarded)
 {
-        exchange_t *x = req->arg;
         lc_rest_t *r = x->rest;
         bool late = false, last;
 
         pthread_mutex_lock(&r->lock);
         if (x->state == PENDING) {
                 x->call.req = req;
+                x->forwarded = forwarded;
                 resume(x, ANSWERED);
         } else {
                 late = true;
         }
         last = --x->refs == 0;
         pthread_mutex_unlock(&r->lock);
-        if (late)
+        if (late) {
                 lc_request_free(req);
+                lc_http_call_free(forwarded);
+        }
         if (last)
                 exchange_free(x);
+}
+
+/* On the HTTP client's thread. */
+static void forward_done(lc_http_call_t *answer)
+{
+        give_back(answer->arg, NULL, answer);
+}
+
+/* On the herder's thread, or on any that answers for it. What is another worker's goes there: the exchange
+ * stays pending, and the client has the herder's reference. */
+static void herder_done(lc_request_t *req)
+{
+        exchange_t *x = req->arg;
+        lc_rest_t *r = x->rest;
+        lc_http_call_t *call = NULL;
+
+        if (!req->status && req->forward_url && r->http) {
+                pthread_mutex_lock(&r->lock);
+                if (x->state == PENDING) { /* else the client's headers are gone */
+                        call = lc_rest_forward(&x->call, req, &x->body);
+                        x->deadline_ms = lc_now_ms() + call->timeout_ms + FORWARD_MS;
+                }
+                pthread_mutex_unlock(&r->lock);
+        }
+        if (!call) {
+                give_back(x, req, NULL);
+                return;
+        }
+        lc_request_free(req);
+        call->done = forward_done;
+        call->arg = x;
+        lc_http_submit(r->http, call);
+}
+
+/* Only what may have to be forwarded is needed after it was parsed. */
+static bool keeps_body(const exchange_t *x)
+{
+        const lc_route_t *route = x->call.match.route;
+
+        return x->rest->http && (route->flags & LC_ROUTE_BODY) && route->op != LC_REQ_VALIDATE &&
+               route->op != LC_REQ_LOGGER && x->call.req->forward != 0;
 }
 
 static enum MHD_Result ask_herder(exchange_t *x)
@@ -258,8 +309,9 @@ static enum MHD_Result ask_herder(exchange_t *x)
         lc_rest_t *r = x->rest;
         lc_request_t *req = x->call.req;
 
+        if (!keeps_body(x))
+                body_drop(x);
         x->call.req = NULL;
-        body_drop(x); /* it is parsed */
         x->call.in.body = NULL;
         req->done = herder_done;
         req->arg = x;
@@ -383,6 +435,8 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
                 in->origin = value;
         } else if (!strcasecmp(name, "Access-Control-Request-Method")) {
                 in->preflight = value;
+        } else if (!strcasecmp(name, "Authorization")) {
+                in->authorization = value;
         } else if (!strcasecmp(name, "X-Connect-Authorization")) {
                 in->signature = value;
         } else if (!strcasecmp(name, "X-Connect-Request-Signature-Algorithm")) {
@@ -421,14 +475,13 @@ static void on_headers(exchange_t *x, const char *method, const char *version)
 static enum MHD_Result on_body(exchange_t *x, const char *data, size_t n)
 {
         lc_rest_t *r = x->rest;
-        size_t before = x->body.cap;
-
         if (x->body.len + n > MAX_BODY)
                 x->too_large = true;
         if (!x->too_large && !x->crowded && !x->refused) {
                 lc_buf_add(&x->body, data, n);
                 pthread_mutex_lock(&r->lock);
-                r->body_bytes += x->body.cap - before;
+                r->body_bytes += x->body.cap - x->counted;
+                x->counted = x->body.cap;
                 if (r->body_bytes > MAX_BODIES || x->body.oom)
                         x->crowded = true;
                 pthread_mutex_unlock(&r->lock);
@@ -472,7 +525,10 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
                 return answer_request(x);
         case ANSWERED:
                 ctx = context(x->rest);
-                lc_rest_finish(&ctx, &x->call);
+                if (x->forwarded)
+                        lc_rest_forwarded(&ctx, &x->call, x->forwarded);
+                else
+                        lc_rest_finish(&ctx, &x->call);
                 return respond(x);
         case LATE:
                 return answer_late(x);
@@ -634,8 +690,6 @@ static void read_settings(lc_rest_t *r, const lc_worker_config_t *wc)
         lc_rest_context_t *ctx = &r->ctx;
 
         ctx->distributed = lc_worker_config_mode(wc) == LC_DISTRIBUTED;
-        ctx->signatures =
-                ctx->distributed && !strcasecmp(lc_worker_config_str(wc, "connect.protocol"), "sessioned");
         ctx->topic_tracking = lc_worker_config_bool(wc, "topic.tracking.enable");
         ctx->topic_reset = lc_worker_config_bool(wc, "topic.tracking.allow.reset");
         ctx->admin = lc_worker_config_str(wc, "admin.listeners") == NULL;
@@ -695,6 +749,7 @@ done:
         lc_buf_free(&host);
         if (rc) {
                 lc_rest_stop(r);
+                lc_rest_free(r);
                 return NULL;
         }
         return r;
@@ -705,10 +760,11 @@ int lc_rest_port(const lc_rest_t *r)
         return r->port;
 }
 
-void lc_rest_serve(lc_rest_t *r, lc_herder_t *h)
+void lc_rest_serve(lc_rest_t *r, lc_herder_t *h, lc_http_t *http)
 {
         pthread_mutex_lock(&r->lock);
         r->herder = h;
+        r->http = http;
         r->ctx.plugins = lc_herder_plugins(h);
         r->ctx.cluster_id = lc_herder_cluster_id(h);
         r->ctx.serving = true;
@@ -720,6 +776,19 @@ void lc_rest_hold_health(lc_rest_t *r, bool hold)
         pthread_mutex_lock(&r->lock);
         r->ctx.starting = hold;
         pthread_mutex_unlock(&r->lock);
+}
+
+void lc_rest_logger_level(lc_rest_t *r, const char *logger, const char *level)
+{
+        lc_buf_t changed = LC_BUF_INIT;
+
+        if (lc_loggers_set(r->loggers, logger, level, &changed))
+                lc_log(LC_WARN, "REST", "Ignoring the level '%s' of logger %s: there is no such level", level,
+                       logger);
+        else
+                lc_log(LC_INFO, "REST", "Level of logger %s set to %s for the whole cluster, changed: %s",
+                       logger, level, changed.p);
+        lc_buf_free(&changed);
 }
 
 void lc_rest_stop(lc_rest_t *r)
@@ -747,5 +816,13 @@ void lc_rest_stop(lc_rest_t *r)
         }
         if (r->listen_fd >= 0)
                 close(r->listen_fd);
-        rest_unref(r);
+        r->listen_fd = -1;
+        r->daemon = NULL;
+        r->timer_runs = false;
+}
+
+void lc_rest_free(lc_rest_t *r)
+{
+        if (r)
+                rest_unref(r);
 }

@@ -1,6 +1,7 @@
 -- spec/support/rest_call.lua: one REST request through the pure part of core/rest, without a server.
 local core = require "spec.support.core"
-local C, ffi = core.load { "base/err.h", "rest/call.h", "rest/body.h", "rest/json_out.h" }
+local C, ffi = core.load { "base/err.h", "rest/call.h", "rest/body.h", "rest/json_out.h",
+  "rest/forward.h", "base/clock.h" }
 
 local _M = { C = C, ffi = ffi }
 
@@ -14,7 +15,7 @@ function _M.context(overrides)
       overrides and overrides.headers, nil), C.lc_filters_free),
     cluster_id = "spec-cluster",
   }
-  ctx.serving, ctx.distributed, ctx.signatures = true, true, true
+  ctx.serving, ctx.distributed = true, true
   ctx.topic_tracking, ctx.topic_reset, ctx.admin = true, true, true
   for k, v in pairs(keep) do ctx[k] = v end
   for k, v in pairs(overrides or {}) do
@@ -48,6 +49,7 @@ end
 
 local fields = {
   host = "host", accept = "accept", ["content-type"] = "content_type", origin = "origin",
+  authorization = "authorization",
   ["access-control-request-method"] = "preflight", ["x-connect-authorization"] = "signature",
   ["x-connect-request-signature-algorithm"] = "signature_algorithm",
 }
