@@ -55,8 +55,8 @@ int lc_rest_location(lc_rest_call_t *call, const char *connector)
         lc_buf_adds(&url, "/connectors/");
         rc = lc_http_encode_path(connector, &url, &variable);
         if (rc) {
-                char *text = lc_asprintf("The template variable '%s' has no value",
-                                         variable.p ? variable.p : "");
+                char *text =
+                        lc_asprintf("The template variable '%s' has no value", variable.p ? variable.p : "");
                 lc_rest_error(call, 500, text);
                 free(text);
         } else {

@@ -14,7 +14,7 @@ lc_loggers_t *lc_loggers_new(const char *root_level); /* NULL: INFO */
 void lc_loggers_free(lc_loggers_t *l);
 void lc_loggers_list(lc_loggers_t *l, lc_buf_t *out); /* {"root":{"level":..,"last_modified":..},...} */
 bool lc_loggers_get(lc_loggers_t *l, const char *name, lc_buf_t *out); /* false: unknown */
-bool lc_loggers_is_level(const char *text); /* one of log4j's */
+bool lc_loggers_is_level(const char *text);                            /* one of log4j's */
 /* The names that changed, as a JSON list. -1: no such level. */
 int lc_loggers_set(lc_loggers_t *l, const char *name, const char *level, lc_buf_t *out);
 

@@ -11,12 +11,13 @@
  *   SENT     -> queued
  *
  * Threads:   libmicrohttpd's one thread runs every callback of it; the herder's (or any) thread runs
- *            herder_done(), the HTTP client's forward_done(); `timer` sleeps until the next deadline; the main thread starts and stops.
- * Locks:     `lock` guards pending, states and counts. libmicrohttpd's own locks are below it: resume and
- *            suspend are called with it held, and it is never taken while libmicrohttpd holds one.
- * Ownership: an exchange has two references, the connection's and (while asked) the herder's or the HTTP
- *            client's, so an answer that comes after the deadline finds it and is dropped. Each exchange holds one of lc_rest_t.
- * Tests:     spec/unit/rest_spec.lua (pure parts), spec/golden/rest_raw_spec.lua (over a socket)
+ *            herder_done(), the HTTP client's forward_done(); `timer` sleeps until the next deadline; the
+ * main thread starts and stops. Locks:     `lock` guards pending, states and counts. libmicrohttpd's own
+ * locks are below it: resume and suspend are called with it held, and it is never taken while libmicrohttpd
+ * holds one. Ownership: an exchange has two references, the connection's and (while asked) the herder's or
+ * the HTTP client's, so an answer that comes after the deadline finds it and is dropped. Each exchange holds
+ * one of lc_rest_t. Tests:     spec/unit/rest_spec.lua (pure parts), spec/golden/rest_raw_spec.lua (over a
+ * socket)
  */
 #include "rest/rest.h"
 #include "base/alloc.h"
@@ -24,11 +25,11 @@
 #include "base/log.h"
 #include "rest/call.h"
 #include "rest/forward.h"
+#include "rest/listener.h"
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,7 @@ struct exchange {
         int refs; /* under rest->lock */
         lc_rest_call_t call;
         lc_buf_t body;
-        size_t counted; /* what rest->body_bytes has of it */
+        size_t counted;            /* what rest->body_bytes has of it */
         lc_http_call_t *forwarded; /* the answer of another worker */
         size_t discarded;
         bool too_large, crowded;
@@ -602,89 +603,6 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
 
 /* --- start and stop --- */
 
-static int bind_one(const struct addrinfo *a)
-{
-        int on = 1, off = 0, fd;
-
-        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
-        if (fd < 0)
-                return -1;
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (a->ai_family == AF_INET6)
-                setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-        if (bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, 128)) {
-                int e = errno;
-                close(fd);
-                errno = e;
-                return -1;
-        }
-        return fd;
-}
-
-static int bind_listener(lc_rest_t *r, const char *host, int port, lc_err_t *err)
-{
-        struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                                 .ai_socktype = SOCK_STREAM,
-                                 .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
-                        *list = NULL;
-        struct sockaddr_storage bound;
-        socklen_t len = sizeof(bound);
-        const char *why = NULL;
-        char service[16];
-        int rc;
-
-        snprintf(service, sizeof(service), "%d", port);
-        rc = getaddrinfo(*host ? host : NULL, service, &hints, &list);
-        if (rc)
-                why = gai_strerror(rc);
-        r->listen_fd = -1;
-        /* all interfaces: the IPv6 socket takes IPv4 too, where there is IPv6 */
-        for (int pass = 0; pass < 2 && r->listen_fd < 0; pass++)
-                for (struct addrinfo *a = list; a && r->listen_fd < 0; a = a->ai_next)
-                        if (*host ? pass == 0 : (a->ai_family == AF_INET6) == (pass == 0)) {
-                                r->listen_fd = bind_one(a);
-                                if (r->listen_fd < 0 && (!why || errno == EADDRINUSE))
-                                        why = strerror(errno);
-                                if (r->listen_fd < 0 && errno == EADDRINUSE)
-                                        pass = 2;
-                        }
-        if (list)
-                freeaddrinfo(list);
-        if (r->listen_fd < 0) {
-                lc_err_set(err, LC_FATAL, 0, "Unable to initialize REST server");
-                lc_err_cause(err, "java.io.IOException", "Failed to bind to %s/%s:%d", "",
-                             *host ? host : "0.0.0.0", port);
-                lc_err_cause(err, "java.net.BindException", "%s", why ? why : "no address");
-                return -1;
-        }
-        r->port = port;
-        if (!getsockname(r->listen_fd, (struct sockaddr *)&bound, &len))
-                r->port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                                            : ((struct sockaddr_in *)&bound)->sin_port);
-        return 0;
-}
-
-/* What of the listeners this server cannot do is said, or refused. */
-static int check_listeners(const lc_worker_config_t *wc, lc_err_t *err)
-{
-        lc_strv_t list = {NULL, 0};
-        const char *admin = lc_worker_config_str(wc, "admin.listeners");
-        int rc = 0;
-
-        lc_worker_config_list(wc, "listeners", &list);
-        if (list.n && !strncasecmp(list.v[0], "https:", 6))
-                rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                    "The listener %s needs TLS, which this version "
-                                    "of luaconnect does not support",
-                                    list.v[0]);
-        for (size_t i = 1; i < list.n && !rc; i++)
-                lc_log(LC_WARN, "REST", "Only the first of 'listeners' is served, %s is not", list.v[i]);
-        if (admin && *admin && !rc)
-                lc_log(LC_WARN, "REST", "'admin.listeners' are not supported: /admin is not served");
-        lc_strv_free(&list);
-        return rc;
-}
-
 static void read_settings(lc_rest_t *r, const lc_worker_config_t *wc)
 {
         lc_rest_context_t *ctx = &r->ctx;
@@ -707,9 +625,8 @@ static const char *current_level(void)
 lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err)
 {
         lc_rest_t *r = lc_calloc(1, sizeof(*r));
-        lc_buf_t host = LC_BUF_INIT;
         pthread_condattr_t attr;
-        int port = 0, rc = -1;
+        int rc = -1;
 
         r->refs = 1;
         r->listen_fd = -1;
@@ -721,11 +638,11 @@ lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err)
         r->filters = lc_filters_new(lc_worker_config_str(wc, "access.control.allow.origin"),
                                     lc_worker_config_str(wc, "access.control.allow.methods"),
                                     lc_worker_config_str(wc, "response.http.headers.config"), err);
-        if (!r->filters || check_listeners(wc, err) || lc_worker_config_listener(wc, &host, &port, err))
+        if (!r->filters)
                 goto done;
         r->loggers = lc_loggers_new(current_level());
         read_settings(r, wc);
-        if (bind_listener(r, host.p ? host.p : "", port, err))
+        if (lc_rest_listen(wc, &r->listen_fd, &r->port, err))
                 goto done;
         if (pthread_create(&r->timer, NULL, run_timer, r)) {
                 lc_err_set(err, LC_FATAL, errno, "Unable to start a thread for the REST server");
@@ -746,7 +663,6 @@ lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err)
         lc_log(LC_INFO, "REST", "REST server listening on port %d", r->port);
         rc = 0;
 done:
-        lc_buf_free(&host);
         if (rc) {
                 lc_rest_stop(r);
                 lc_rest_free(r);

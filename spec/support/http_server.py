@@ -5,6 +5,7 @@ Every request is echoed as lines of the answer: method, target, the number of th
 A path that begins with /~ does something else, see below. Each request leaves a line in the log file (argv[1]).
 """
 import http.server
+import json
 import socket
 import sys
 import threading
@@ -53,14 +54,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         lines += ["body %s" % (body.hex() if size else "none"), ""]
         return "\n".join(lines).encode("latin-1")
 
+    def json_echo(self):
+        size = self.headers.get("Content-Length")
+        body = self.rfile.read(int(size)) if size else None
+        fields = {k.lower(): v for k, v in self.headers.items()}
+        return json.dumps({"name": "a b", "line": "%s %s" % (self.command, self.path), "headers": fields,
+                           "body": body.decode("latin-1") if body is not None else None}).encode()
+
     def special(self, word, arg):
         if word == "status":
+            arg = arg.partition("/")[0]
             self.answer(int(arg), b"" if arg == "204" else b"status %s" % arg.encode(),
                         (("Retry-After", "7"),) if arg == "409" else ())
         elif word == "redirect":
             self.answer(302, b"elsewhere", (("Location", "/elsewhere"),))
         elif word == "slow":
-            time.sleep(float(arg))
+            time.sleep(float(arg.partition("/")[0]))
             self.answer(200, b"late")
         elif word == "big":
             self.answer(200, b"x" * int(arg))
@@ -79,6 +88,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif word == "last":  # closes the connection without having said so
             self.answer(200, b"last")
             self.close_connection = True
+        elif word == "json":  # a worker's answer: /~json/STATUS/PATH
+            self.answer(int(arg.partition("/")[0]), self.json_echo(), (("Content-Type", "application/json"),))
+        elif word == "error":  # a worker's error: /~error/STATUS/PATH
+            status = int(arg.partition("/")[0])
+            body = json.dumps({"error_code": status, "message": "No \u00e4 here: " + self.path}).encode()
+            self.answer(status, body, (("Content-Type", "application/json"), ("Retry-After", "3")))
         elif word == "together":  # answers when `arg` requests are here
             self.together(int(arg))
 

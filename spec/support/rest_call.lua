@@ -47,6 +47,8 @@ local function answer_of(call)
   }
 end
 
+_M.answer_of = answer_of
+
 local fields = {
   host = "host", accept = "accept", ["content-type"] = "content_type", origin = "origin",
   authorization = "authorization",

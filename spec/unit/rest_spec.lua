@@ -428,14 +428,50 @@ describe("answers", function()
     assert.equal('{"status":"starting","message":"Worker is still starting up."}', a.body)
   end)
 
-  it("what this version cannot do is 501, unsigned internal requests 400", function()
+  it("what this version cannot do is 501", function()
     assert.equal(501, call("PATCH", "/connectors/x/offsets", JSON, "{}").status)
     assert.equal(501, call("DELETE", "/connectors/x/offsets").status)
-    assert.equal(400, call("POST", "/connectors/x/tasks", JSON, "[]").status)
-    assert.equal(400, call("PUT", "/connectors/x/fence").status)
-    assert.equal(500, call("POST", "/connectors/x/tasks", JSON, '{"x":1}').status)
-    assert.equal(501, call("PUT", "/connectors/x/fence", { ["X-Connect-Authorization"] = "x",
-      ["X-Connect-Request-Signature-Algorithm"] = "HmacSHA256" }).status)
+  end)
+
+  it("requests between workers go to the herder with what they are verified by", function()
+    local signed = { ["Content-Type"] = "application/json", ["X-Connect-Authorization"] = "c2ln",
+      ["X-Connect-Request-Signature-Algorithm"] = "HmacSHA256" }
+    local body = '[ {"a":"1","b":null}, {"a":2} ] '
+    local _, c = call("POST", "/connectors/x/tasks", signed, body)
+    local req = c.call.req
+    assert.equal(ffi.C.LC_REQ_PUT_TASKS, req.op)
+    assert.same({ "x", "c2ln", "HmacSHA256", body }, { ffi.string(req.connector), ffi.string(req.signature),
+      ffi.string(req.signature_algorithm), ffi.string(req.body, req.body_len) })
+    assert.equal(2, req.ntasks)
+    assert.same({ a = "1", b = false }, core.table(req.tasks[0]))
+    assert.same({ a = "2" }, core.table(req.tasks[1]))
+    _, c = call("PUT", "/connectors/x/fence")
+    req = c.call.req
+    assert.equal(ffi.C.LC_REQ_FENCE, req.op)
+    assert.is_true(req.signature == nil and req.signature_algorithm == nil)
+    assert.equal(0, tonumber(req.body_len))
+    _, c = call("POST", "/connectors/x/tasks", JSON, "[]")
+    assert.equal(0, c.call.req.ntasks)
+    for _, bad in ipairs { '{"x":1}', '[{"x":1},2]', '[{"x":{}}]', "[", "[null]" } do
+      assert.equal(500, call("POST", "/connectors/x/tasks", signed, bad).status)
+    end
+    local answer = rest.call(ctx, "POST", "/connectors/x/tasks", signed, "[]", function(r) r.status = 204 end)
+    assert.same({ 204, "" }, { answer.status, answer.body })
+  end)
+
+  it("standalone workers have no such requests", function()
+    local alone = rest.context { distributed = false }
+    assert.equal("Kafka Connect in standalone mode does not support externally setting task configurations.",
+      rest.call(alone, "POST", "/connectors/x/tasks", JSON, '[{"a":"b"}]').body:match '"message":"(.-)"')
+    assert.equal(500, rest.call(alone, "PUT", "/connectors/x/fence").status)
+  end)
+
+  it("says when to try again", function()
+    local a = call("DELETE", "/connectors/x", nil, nil, function(req)
+      req.status, req.retry_after_s, req.error = 409, 2, dup "later"
+    end)
+    assert.same({ 409, "2" }, { a.status, a.headers["Retry-After"] })
+    assert.is_nil(call("DELETE", "/connectors/x", nil, nil, function(req) req.status = 409 end).headers["Retry-After"])
   end)
 
   it("validation asks for the class in the body that the path names", function()
@@ -466,6 +502,160 @@ describe("loggers", function()
     assert.equal(500, level("PUT", "root", '{"level":""}').status)
     assert.equal(500, level("PUT", "root", "").status)
     assert.equal(404, level("GET", "no.such").status)
+  end)
+end)
+
+describe("levels of the whole cluster", function()
+  it("are the herder's in a cluster, checked before", function()
+    for _, scope in ipairs { "cluster", "CLUSTER" } do
+      local a, c = rest.call(ctx, "PUT", "/admin/loggers/x.y?scope=" .. scope, JSON, '{"level":"debug"}')
+      assert.is_nil(a)
+      assert.equal(ffi.C.LC_REQ_LOGGER, c.call.req.op)
+      assert.same({ "x.y", "debug" }, { ffi.string(c.call.req.connector), ffi.string(c.call.req.level) })
+    end
+    local a = call("PUT", "/admin/loggers/x?scope=cluster", JSON, '{"level":"debug"}', function(req) req.status = 204 end)
+    assert.same({ 204, "" }, { a.status, a.body })
+    assert.is_nil(a.type)
+    assert.equal(404, call("GET", "/admin/loggers/x.y").status)
+    assert.equal(404, call("PUT", "/admin/loggers/x?scope=cluster", JSON, '{"level":"BOGUS"}').status)
+    assert.equal(400, call("PUT", "/admin/loggers/x?scope=cluster", JSON, "{}").status)
+  end)
+
+  it("are set at once by a standalone worker", function()
+    local alone = rest.context { distributed = false }
+    local a = rest.call(alone, "PUT", "/admin/loggers/x.y?scope=cluster", JSON, '{"level":"debug"}')
+    assert.same({ 204, "" }, { a.status, a.body })
+    assert.truthy(rest.call(alone, "GET", "/admin/loggers/x.y").body:find('"level":"DEBUG"', 1, true))
+  end)
+end)
+
+describe("forwarding", function()
+  local buffer = ffi.typeof "lc_buf_t"
+
+  --- What would be sent: method, URL, headers, body, timeout.
+  local function sent(method, uri, headers, body, change)
+    local _, c = call(method, uri, headers, body)
+    local req = c.call.req
+    req.forward_url = dup "http://other:8083/"
+    if change then change(req) end
+    local bytes = buffer()
+    C.lc_buf_add(bytes, body or "", #(body or ""))
+    local out = ffi.gc(C.lc_rest_forward(c.call, req, bytes), C.lc_http_call_free)
+    C.lc_buf_free(bytes)
+    local list = {}
+    for i = 0, tonumber(out.headers.n) - 1 do list[i + 1] = ffi.string(out.headers.v[i]) end
+    return {
+      line = ffi.string(out.method) .. " " .. ffi.string(out.url), headers = list,
+      body = out.has_body and ffi.string(out.body.p, out.body.len) or nil, timeout = out.timeout_ms,
+    }
+  end
+
+  it("keeps the path as it came, and counts the hops", function()
+    local config = '{"connector.class":"x"}'
+    for uri, url in pairs {
+      ["/connectors/a%2Bb;x=1/config"] = "/connectors/a%2Bb;x=1/config?forward=true",
+      ["/connectors/../config?x=y"] = "/connectors/../config?forward=true",
+      ["/connectors/%C3%A4%20/config/?forward="] = "/connectors/%C3%A4%20/config/?forward=true",
+      ["/connectors/a/config?forward=true&includeTasks=true"] = "/connectors/a/config?forward=false",
+      ["http://me:1/connectors/a/config#x"] = "/connectors/a/config?forward=true",
+    } do
+      assert.equal("PUT http://other:8083" .. url, sent("PUT", uri, JSON, config).line)
+    end
+    assert.equal("POST http://other:8083/connectors?forward=true",
+      sent("POST", "/connectors", JSON, '{"name":"a","config":{}}').line)
+    assert.equal("DELETE http://other:8083/base/connectors/a?forward=true", sent("DELETE", "/connectors/a", nil, nil,
+      function(req) req.forward_url = dup "http://other:8083/base" end).line)
+  end)
+
+  it("restart takes its options along", function()
+    assert.equal("POST http://other:8083/connectors/a/restart?forward=true&includeTasks=true&onlyFailed=false",
+      sent("POST", "/connectors/a/restart?includeTasks=TRUE").line)
+    assert.equal("POST http://other:8083/connectors/a/tasks/3/restart?forward=false",
+      sent("POST", "/connectors/a/tasks/3/restart?forward=true").line)
+  end)
+
+  it("sends Authorization and the body's bytes, but no signature", function()
+    local body = ' {"connector.class" : "x", "n":1.50} '
+    local s = sent("PUT", "/connectors/a/config", { ["Content-Type"] = "application/json; charset=utf-8",
+      Authorization = "Basic eDp5", ["X-Connect-Authorization"] = "x",
+      ["X-Connect-Request-Signature-Algorithm"] = "y" }, body)
+    assert.same({ "Accept: application/json", "Authorization: Basic eDp5", "Content-Type: application/json" }, s.headers)
+    assert.equal(body, s.body)
+    s = sent("PUT", "/connectors/a/stop")
+    assert.same({ "Accept: application/json" }, s.headers)
+    assert.is_nil(s.body)
+    assert.is_nil(sent("DELETE", "/connectors/a", JSON, "ignored").body)
+  end)
+
+  it("has the time that is left", function()
+    local function timeout(ms)
+      return sent("DELETE", "/connectors/a", nil, nil, function(req) req.deadline_ms = C.lc_now_ms() + ms end).timeout
+    end
+    assert.equal(1, timeout(-5000))
+    assert.is_true(timeout(5000) <= 5000 and timeout(5000) > 1000)
+    assert.equal(90000, timeout(1000000))
+  end)
+
+  --- The answer that is made of another worker's `t`.
+  local function made(method, uri, t, body)
+    local headers = { Host = "me:1", ["Content-Type"] = body and JSON["Content-Type"] }
+    local _, c = call(method, uri, headers, body)
+    local answer = ffi.gc(C.lc_http_call_new(method, "http://other:8083/x"), C.lc_http_call_free)
+    answer.status, answer.retry_after_s = t.status or 0, t.retry or 0
+    C.lc_buf_add(answer.answer, t.body or "", #(t.body or ""))
+    if t.kind then C.lc_err_set_(answer.err, "spec", 1, t.kind, t.code or 0, nil, "%s", ffi.cast("const char *", t.msg)) end
+    C.lc_rest_forwarded(ctx.ctx, c.call, answer)
+    return rest.answer_of(c.call)
+  end
+  local function message(a) return a.body:match '"message":"(.*)"}$' end
+
+  it("passes successes on, and locates what is new here", function()
+    local text = '{"name":"a b","config":{"x":1.50},"tasks":[],"type":"source"}'
+    local create = '{"name":"a b","config":{}}'
+    local a = made("POST", "/connectors", { status = 201, body = text }, create)
+    assert.same({ 201, text, "application/json", "http://me:1/connectors/a%20b" }, { a.status, a.body, a.type, a.headers.Location })
+    a = made("PUT", "/connectors/a%20b/config", { status = 201, body = text }, "{}")
+    assert.equal("http://me:1/connectors/a%20b", a.headers.Location)
+    a = made("PUT", "/connectors/a%20b/config", { status = 200, body = text }, "{}")
+    assert.same({ 200, text }, { a.status, a.body })
+    assert.is_nil(a.headers.Location)
+    a = made("DELETE", "/connectors/a", { status = 204 })
+    assert.same({ 204, "" }, { a.status, a.body })
+    assert.is_nil(a.type)
+    a = made("POST", "/connectors/a/restart", { status = 204 })
+    assert.same({ 204, "" }, { a.status, a.body })
+    a = made("POST", "/connectors/a/restart?includeTasks=true", { status = 202, body = '{"name":"a"}' })
+    assert.same({ 202, '{"name":"a"}', "application/json" }, { a.status, a.body, a.type })
+  end)
+
+  it("passes errors on", function()
+    local a = made("DELETE", "/connectors/a", { status = 404, body = '{"error_code":404,"message":"Connector \\"a\\" not found"}' })
+    assert.same({ 404, '{"error_code":404,"message":"Connector \\"a\\" not found"}', "application/json" }, { a.status, a.body, a.type })
+    a = made("DELETE", "/connectors/a", { status = 409, retry = 4, body = '{"error_code":40901,"message":null}' })
+    assert.same({ 409, '{"error_code":40901,"message":null}', "4" }, { a.status, a.body, a.headers["Retry-After"] })
+    for _, text in ipairs { "", "<html>", "[]", '{"message":"x"}', '{"error_code":"404","message":"x"}', '{"error_code":404}', "null" } do
+      a = made("DELETE", "/connectors/a", { status = 404, body = text })
+      assert.same({ 500, "Unexpected status code when handling forwarded request: 404" }, { a.status, message(a) })
+    end
+  end)
+
+  it("has Connect's words for the rest", function()
+    local a = made("DELETE", "/connectors/a", { status = 302 })
+    assert.same({ 500, "Unexpected status code when handling forwarded request: 302" }, { a.status, message(a) })
+    a = made("DELETE", "/connectors/a", { kind = ffi.C.LC_RETRIABLE, msg = "other:8083: refused" })
+    assert.same({ 500, "IO Error trying to forward REST request: other:8083: refused" }, { a.status, message(a) })
+    a = made("DELETE", "/connectors/a", { kind = ffi.C.LC_FATAL, msg = "Not a URL" })
+    assert.same({ 500, "Error trying to forward REST request: Not a URL" }, { a.status, message(a) })
+    a = made("PUT", "/connectors/a/config", { status = 200, body = "" }, "{}")
+    assert.same({ 500, "IO Error trying to forward REST request: No content to map due to end-of-input" }, { a.status, message(a) })
+    a = made("PUT", "/connectors/a/config", { status = 200, body = "<html>" }, "{}")
+    assert.equal(500, a.status)
+    assert.matches("^IO Error trying to forward REST request: ", message(a))
+  end)
+
+  it("needs a client", function()
+    local a = call("DELETE", "/connectors/x", nil, nil, function(req) req.forward_url = dup "http://other:1/" end)
+    assert.equal(500, a.status)
   end)
 end)
 
