@@ -317,7 +317,7 @@ function _M.show(v)
     C.lc_decimal_to_text(v.u.dec, b)
     local s = ffi.string(b.p, b.len)
     C.lc_buf_free(b)
-    return tagged("$decimal", s)
+    return tagged(bit.band(v.flags, C.LC_VF_BIGINT) ~= 0 and "$bigint" or "$decimal", s)
   elseif t == C.LC_ARRAY then
     for i = 0, v.len - 1 do out[#out + 1] = _M.show(v.u.items[i]) end
     return list("$list", out)

@@ -1,0 +1,28 @@
+/*
+ * cast.h - values of one type as another, as org.apache.kafka.connect.transforms.Cast does it.
+ *
+ * Threads:   any.
+ * Ownership: texts are made in the arena.
+ * Errors:    LC_DATA, DataException with Java's text and cause.
+ * Source:    reference transforms 2.
+ * Tests:     spec/golden/smt_spec.lua, spec/unit/cast_spec.lua
+ */
+#ifndef LC_CONVERT_CAST_H
+#define LC_CONVERT_CAST_H
+#include "data/schema.h"
+
+/* *out = value as `target` (INT8 .. INT64, FLOAT32, FLOAT64, BOOLEAN, STRING); null stays null. schema may be
+ * NULL. out may be the value itself. */
+int lc_cast_value(const lc_schema_t *schema, const lc_value_t *value, lc_type_t target, lc_arena_t *a,
+                  lc_value_t *out, lc_err_t *err);
+
+/* Byte.parseByte() .. Long.parseLong() by type. -1: *why (120 bytes and more) is NumberFormatException's
+ * text. */
+int lc_java_parse_integer(const char *s, size_t n, lc_type_t type, int64_t *out, lc_buf_t *why);
+/* Float.parseFloat() or Double.parseDouble() by type. */
+int lc_java_parse_float(const char *s, size_t n, lc_type_t type, lc_value_t *out, lc_buf_t *why);
+/* Values.convertToByte(null, text) .. convertToDouble, new BigDecimal(text), new BigInteger(text) by the kind
+ * of `like`: INT8 .. FLOAT64 or DECIMAL (LC_VF_BIGINT). -1: not a number. */
+int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out);
+
+#endif
