@@ -239,36 +239,49 @@ done:
 
 /* ---- joining ---- */
 
+/* The members whose metadata can be read, in the answer's order: their number. */
+static size_t read_members(lc_group_session_t *s, const lc_join_answer_t *answer, lc_connect_metadata_t *meta,
+                           lc_group_member_t *members)
+{
+        size_t n = 0;
+
+        for (size_t i = 0; i < answer->nmembers; i++) {
+                const lc_join_member_t *m = &answer->members[i];
+                lc_err_t err = {0};
+
+                /* one broken member must not take the group down; work given to it would run nowhere */
+                if (lc_connect_metadata_decode(m->metadata.p, lc_wire_left(&m->metadata), &meta[n], &err) <
+                    0) {
+                        lc_log(LC_ERROR, "GROUP", "Member %s gets no work: %s", m->id, err.msg);
+                        continue;
+                }
+                members[n].id = m->id;
+                members[n].url = meta[n].url;
+                members[n].config_offset = meta[n].config_offset;
+                if (s->protocol > 0)
+                        members[n].allocation = meta[n].allocation.assigned; /* lent */
+                n++;
+        }
+        return n;
+}
+
 /* The leader's part: decode what the members reported, have the assignment computed, append it. */
 static int put_assignments(lc_group_session_t *s, const lc_group_join_t *join, const lc_join_answer_t *answer,
                            lc_buf_t *body)
 {
-        size_t n = answer->nmembers;
-        lc_connect_metadata_t *meta = lc_calloc(n, sizeof(*meta));
-        lc_group_member_t *members = lc_calloc(n, sizeof(*members));
-        lc_assignment_t *out = lc_calloc(n, sizeof(*out));
+        size_t all = answer->nmembers, n, at = 0;
+        lc_connect_metadata_t *meta = lc_calloc(all + 1, sizeof(*meta));
+        lc_group_member_t *members = lc_calloc(all + 1, sizeof(*members));
+        lc_assignment_t *out = lc_calloc(all + 1, sizeof(*out));
         const char *leader_url = join->url;
         int64_t max = -1;
         int rc = 0;
 
+        n = read_members(s, answer, meta, members);
         for (size_t i = 0; i < n; i++) {
-                const lc_join_member_t *m = &answer->members[i];
-                lc_err_t err = {0};
-
-                /* one broken member must not take the group down: it gets work like an empty one */
-                if (lc_connect_metadata_decode(m->metadata.p, lc_wire_left(&m->metadata), &meta[i], &err) <
-                    0) {
-                        lc_log(LC_ERROR, "GROUP", "Member %s: %s", m->id, err.msg);
-                        meta[i].config_offset = -1;
-                }
-                members[i].id = m->id;
-                members[i].url = meta[i].url ? meta[i].url : "";
-                members[i].config_offset = meta[i].config_offset;
-                if (s->protocol > 0)
-                        members[i].allocation = meta[i].allocation.assigned; /* lent */
-                if (meta[i].config_offset > max)
-                        max = meta[i].config_offset;
-                if (!strcmp(m->id, answer->leader))
+                if (members[i].config_offset > max)
+                        max = members[i].config_offset;
+                if (!strcmp(members[i].id, answer->leader))
                         leader_url = members[i].url;
         }
         if (join->events->assign(join->arg, s->protocol, answer->generation, members, n, out) < 0)
@@ -277,21 +290,25 @@ static int put_assignments(lc_group_session_t *s, const lc_group_join_t *join, c
                         out[i].error = 1; /* CONFIG_MISMATCH */
                         out[i].config_offset = max;
                 }
-        lc_wire_put_i32(body, (int32_t)n);
-        for (size_t i = 0; i < n; i++) {
+        lc_wire_put_i32(body, (int32_t)all);
+        for (size_t i = 0; i < all; i++) {
+                lc_assignment_t none = {.config_offset = max}, *a = &none;
                 lc_buf_t bytes = LC_BUF_INIT;
 
-                if (!out[i].leader)
-                        out[i].leader = lc_strdup(answer->leader);
-                if (!out[i].leader_url)
-                        out[i].leader_url = lc_strdup(leader_url);
-                rc = lc_connect_assignment_encode(&bytes, s->protocol, &out[i]) < 0 ? -1 : rc;
-                lc_wire_put_str(body, members[i].id);
+                if (at < n && members[at].id == answer->members[i].id)
+                        a = &out[at++];
+                if (!a->leader)
+                        a->leader = lc_strdup(answer->leader);
+                if (!a->leader_url)
+                        a->leader_url = lc_strdup(leader_url);
+                rc = lc_connect_assignment_encode(&bytes, s->protocol, a) < 0 ? -1 : rc;
+                lc_wire_put_str(body, answer->members[i].id);
                 lc_wire_put_bytes(body, bytes.p, bytes.len);
                 lc_buf_free(&bytes);
-                lc_assignment_clear(&out[i]);
-                lc_connect_metadata_clear(&meta[i]);
+                lc_assignment_clear(a);
         }
+        for (size_t i = 0; i < n; i++)
+                lc_connect_metadata_clear(&meta[i]);
         free(meta);
         free(members);
         free(out);

@@ -138,7 +138,7 @@ void lc_sink_commit(lc_sink_t *s, const lc_topic_partition_t *asked, size_t n, b
         lc_topic_partition_t *got;
         lc_err_t err;
 
-        if (!n)
+        if (!n || !lc_task_may_work(t)) /* no flush either: it may write */
                 return;
         lc_err_clear(&err);
         s->committing = true;

@@ -260,6 +260,11 @@ static int iterate(lc_sink_t *s, lc_err_t *err)
         lc_batch_t *batch = NULL;
         int64_t wait;
 
+        if (!lc_task_may_work(t)) { /* others may run it by now: no put, no commit, no poll */
+                lc_task_rearm(t);
+                lc_task_hold(t);
+                return 0;
+        }
         s->now = lc_now_ms();
         follow_target(s);
         if (!s->committing && (s->commit_requested || s->now >= s->next_commit)) {
@@ -298,6 +303,11 @@ static int iterate(lc_sink_t *s, lc_err_t *err)
                 s->batch = batch;
                 if (prepare(s, err))
                         return -1;
+        }
+        while (!lc_task_may_work(t)) {
+                if (lc_task_stopping(t))
+                        return 0; /* not delivered, not committed: they come again */
+                lc_task_hold(t);
         }
         return deliver(s, err);
 }

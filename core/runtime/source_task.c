@@ -487,6 +487,8 @@ static void rest(source_t *s, int ms)
 /* What was taken back, in the order in which it was given. 0 also when some is left, -1 the task fails. */
 static int send_purged(source_t *s, lc_err_t *err)
 {
+        if (open_producer(s, err))
+                return -1;
         while (s->at_purged < s->npurged) {
                 lc_record_t *r = s->purged[s->at_purged];
                 lc_batch_t *b = r->batch;
@@ -585,7 +587,8 @@ static void idle(source_t *s)
         t->after_ms = -1;
         s->idle_ms = s->idle_ms * 2 > IDLE_MAX_MS ? IDLE_MAX_MS : s->idle_ms * 2;
         lc_task_rearm(t);
-        while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed) {
+        while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed &&
+               (!outstanding(s) || lc_task_may_work(t))) {
                 int64_t next = end;
                 tend_offsets(s);
                 close_when_resting(s);
@@ -611,7 +614,9 @@ static int paused(source_t *s)
                 int64_t next;
                 tend_offsets(s);
                 close_when_resting(s);
-                next = s->commit ? s->commit_deadline : s->next_commit;
+                if (outstanding(s) && !lc_task_may_work(t))
+                        lc_producer_purge(s->producer);
+                next = outstanding(s) ? s->now + HOLD_MS : s->commit ? s->commit_deadline : s->next_commit;
                 rest(s, next > s->now ? (int)(next - s->now < 60000 ? next - s->now : 60000) : 0);
         }
         lc_task_rearm(t);
@@ -746,7 +751,10 @@ static void close_source(lc_task_t *t)
         }
         lc_producer_destroy(s->producer, 0); /* execute() has waited for what was in flight */
         lc_props_free(s->conf);
-        free(s->purged); /* the tracker has the records */
+        for (; s->at_purged < s->npurged; s->at_purged++)
+                if (!s->purged[s->at_purged]->u.src.partition) /* the tracker has the others */
+                        lc_tracker_lost(s->tracker, s->purged[s->at_purged]);
+        free(s->purged);
         lc_tracker_free(s->tracker);
         lc_batch_unref(s->batch);
         lc_topic_creation_free(s->creation);

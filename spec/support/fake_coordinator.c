@@ -29,6 +29,12 @@ typedef struct fake {
         int hang_up;   /* close the connection when this API is asked */
         int garbage;   /* answer with this many bytes of garbage */
         int leave_max; /* LeaveGroup versions offered */
+        int spoil_api, spoil, spoil_at; /* see fake_spoil() */
+        unsigned random;
+        char extra_id[64], extra[4096]; /* another member, its metadata, what the leader gave it */
+        int extra_len, nassignments;
+        char extra_given[4096];
+        int extra_given_len;
         int ids, generation;
         char member[64], foreign_leader[64];
         char metadata[4096];
@@ -101,13 +107,18 @@ static void join(fake_t *f, lc_wire_reader_t *r, int error, lc_buf_t *b)
                         lc_wire_put_str(b, error ? "" : name);
                         lc_wire_put_str(b, error ? "" : leader);
                         lc_wire_put_str(b, f->member);
-                        lc_wire_put_i32(b, error || f->foreign_leader[0] ? 0 : 1);
+                        lc_wire_put_i32(b, error || f->foreign_leader[0] ? 0 : f->extra_id[0] ? 2 : 1);
                         f->metadata_len = (int)lc_wire_left(&m);
                         memcpy(f->metadata, m.p, lc_wire_left(&m));
                         if (!error && !f->foreign_leader[0]) {
                                 lc_wire_put_str(b, f->member);
                                 lc_wire_put_str(b, NULL);
                                 lc_wire_put_bytes(b, m.p, lc_wire_left(&m));
+                                if (f->extra_id[0]) {
+                                        lc_wire_put_str(b, f->extra_id);
+                                        lc_wire_put_str(b, "static-instance");
+                                        lc_wire_put_bytes(b, f->extra, (size_t)f->extra_len);
+                                }
                         }
                 }
                 free(name);
@@ -130,6 +141,14 @@ static void sync_group(fake_t *f, lc_wire_reader_t *r, int error, lc_buf_t *b)
         if (n > 0) {
                 free(lc_wire_str(r));
                 given = lc_wire_bytes(r);
+        }
+        f->nassignments = n;
+        if (n > 1) {
+                lc_wire_reader_t other;
+                free(lc_wire_str(r));
+                other = lc_wire_bytes(r);
+                f->extra_given_len = (int)lc_wire_left(&other);
+                memcpy(f->extra_given, other.p, lc_wire_left(&other));
         }
         lc_wire_put_i32(b, 0);
         lc_wire_put_i16(b, (int16_t)error);
@@ -155,6 +174,46 @@ static void heartbeat(fake_t *f, lc_wire_reader_t *r, int error, lc_buf_t *b)
         lc_wire_put_i16(b, (int16_t)error);
         free(group);
         free(id);
+}
+
+/* Make an answer what no broker would send. False: close after it. */
+static bool spoil(fake_t *f, lc_buf_t *b)
+{
+        int32_t size;
+        bool keep = true;
+
+        switch (f->spoil) {
+        case 1: /* one byte longer each time, the length says so: until the answer is whole */
+                if (4 + (size_t)f->spoil_at >= b->len)
+                        f->spoil = 0;
+                else
+                        b->len = 4 + (size_t)f->spoil_at++;
+                break;
+        case 2: /* the length is given, what follows is not as long */
+                size = (int32_t)htonl((uint32_t)f->spoil_at);
+                memcpy(b->p, &size, 4);
+                return true;
+        case 3: /* the connection ends in the middle, one byte later each time */
+                keep = (size_t)f->spoil_at >= b->len;
+                if (keep)
+                        f->spoil = 0;
+                else
+                        b->len = (size_t)f->spoil_at++;
+                return keep;
+        case 4: /* a few bytes are other ones; spoil_at answers */
+                if (f->spoil_at-- <= 0) {
+                        f->spoil = 0;
+                        return true;
+                }
+                for (int i = 0; i < 3 && b->len > 8; i++) {
+                        f->random = f->random * 1103515245u + 12345u;
+                        b->p[8 + (f->random >> 8) % (b->len - 8)] = (char)(f->random >> 24);
+                }
+                return true;
+        }
+        size = (int32_t)htonl((uint32_t)(b->len - 4));
+        memcpy(b->p, &size, 4);
+        return keep;
 }
 
 /* One request. -1: close. */
@@ -217,7 +276,9 @@ static int serve(fake_t *f, int fd)
                 memset(b.p, 0x41, b.len);
                 b.len = (size_t)f->garbage < b.len ? (size_t)f->garbage : b.len;
         }
-        rc = send(fd, b.p, b.len, MSG_NOSIGNAL) == (ssize_t)b.len ? 0 : -1;
+        rc = f->spoil && f->spoil_api == api && !spoil(f, &b) ? -1 : 0;
+        if (send(fd, b.p, b.len, MSG_NOSIGNAL) != (ssize_t)b.len)
+                rc = -1;
 done:
         free(in);
         lc_buf_free(&b);
@@ -312,6 +373,49 @@ void fake_lead(fake_t *f, const char *leader, const char *assignment, int len)
         memcpy(f->assignment, assignment, (size_t)len);
         f->assignment_len = len;
         pthread_mutex_unlock(&f->lock);
+}
+
+/* How answers to `api` are spoiled: see spoil(). */
+void fake_spoil(fake_t *f, int api, int how, int at)
+{
+        pthread_mutex_lock(&f->lock);
+        f->spoil_api = api;
+        f->spoil = how;
+        f->spoil_at = at;
+        f->random = 4711;
+        pthread_mutex_unlock(&f->lock);
+}
+
+int fake_spoils(fake_t *f)
+{
+        int how;
+
+        pthread_mutex_lock(&f->lock);
+        how = f->spoil;
+        pthread_mutex_unlock(&f->lock);
+        return how;
+}
+
+/* Another member in the leader's answer. */
+void fake_other(fake_t *f, const char *id, const char *metadata, int len)
+{
+        pthread_mutex_lock(&f->lock);
+        snprintf(f->extra_id, sizeof(f->extra_id), "%s", id);
+        memcpy(f->extra, metadata, (size_t)len);
+        f->extra_len = len;
+        pthread_mutex_unlock(&f->lock);
+}
+
+/* What the leader gave it. */
+int fake_given(fake_t *f, char *out)
+{
+        int n;
+
+        pthread_mutex_lock(&f->lock);
+        n = f->extra_given_len;
+        memcpy(out, f->extra_given, (size_t)n);
+        pthread_mutex_unlock(&f->lock);
+        return n;
 }
 
 int fake_seen(fake_t *f, int api)

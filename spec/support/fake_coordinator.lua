@@ -10,6 +10,10 @@ void fake_set(fake_t *f, int silent, int hang_up, int garbage, int leave_max);
 void fake_lead(fake_t *f, const char *leader, const char *assignment, int len);
 int fake_seen(fake_t *f, int api);
 int fake_metadata(fake_t *f, char *out);
+void fake_spoil(fake_t *f, int api, int how, int at);
+int fake_spoils(fake_t *f);
+void fake_other(fake_t *f, const char *id, const char *metadata, int len);
+int fake_given(fake_t *f, char *out);
 void fake_free(fake_t *f);
 ]])
 
@@ -38,6 +42,21 @@ function Fake:seen(api) return lib.fake_seen(self.f, api) end
 function Fake:metadata()
   local out = ffi.new "char[4096]"
   return ffi.string(out, lib.fake_metadata(self.f, out))
+end
+
+local SPOILS = { short = 1, length = 2, cut = 3, random = 4 }
+--- Answers to `api` are spoiled: "short", "cut": one byte more each time until they are whole; "length": at is
+--- the length they claim; "random": three bytes are other ones in the next `at` answers.
+function Fake:spoil(api, how, at) lib.fake_spoil(self.f, api, SPOILS[how], at or 0) end
+function Fake:spoils() return lib.fake_spoils(self.f) ~= 0 end
+
+--- Another member with these metadata bytes appears when the asker leads.
+function Fake:other(id, metadata) lib.fake_other(self.f, id, metadata, #metadata) end
+
+--- The bytes the leader gave the other member.
+function Fake:given()
+  local out = ffi.new "char[4096]"
+  return ffi.string(out, lib.fake_given(self.f, out))
 end
 
 function Fake:close() lib.fake_free(self.f) end

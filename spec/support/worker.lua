@@ -63,7 +63,16 @@ void spec_target(lc_worker_t *w, const char *name, lc_target_state_t t)
 { lc_worker_connector_target(w, name, t, spec_done, "target"); }
 void spec_generate(lc_worker_t *w, const char *name, const lc_props_t *c)
 { lc_worker_task_configs(w, name, c, spec_configs, "configs"); }
-void spec_deps(lc_worker_deps_t *d) { d->reconfigure = spec_reconfigure; d->arg = "reconfigure"; }
+static int lease = 1;
+static bool may_work(void *arg) { (void)arg; return __atomic_load_n(&lease, __ATOMIC_SEQ_CST) != 0; }
+void spec_lease(int yes) { __atomic_store_n(&lease, yes, __ATOMIC_SEQ_CST); }
+void spec_deps(lc_worker_deps_t *d)
+{
+        d->reconfigure = spec_reconfigure;
+        d->may_work = may_work;
+        d->arg = "reconfigure";
+        spec_lease(1);
+}
 int spec_offset(lc_offset_store_t *s, const char *connector, const char *partition, char *out, int size)
 {
         lc_buf_t b = LC_BUF_INIT;
@@ -78,6 +87,7 @@ void spec_start(lc_worker_t *w, const char *name, const lc_props_t *c, lc_target
 void spec_target(lc_worker_t *w, const char *name, lc_target_state_t t);
 void spec_generate(lc_worker_t *w, const char *name, const lc_props_t *c);
 void spec_deps(lc_worker_deps_t *d);
+void spec_lease(int yes);
 int spec_text(char *out, int size);
 void spec_clear(void);
 int spec_offset(lc_offset_store_t *s, const char *connector, const char *partition, char *out, int size);
@@ -192,6 +202,18 @@ function Worker:stop_tasks(...)
   C.lc_worker_stop_tasks(self.w, work)
   C.lc_work_free(work)
 end
+
+function _M.sleep(ms) ffi.C.usleep(ms * 1000) end
+
+--- Milliseconds `f` took.
+function _M.took(f)
+  local t = C.lc_now_ms()
+  f()
+  return tonumber(C.lc_now_ms() - t)
+end
+
+--- What may_work answers to all tasks.
+function _M.lease(yes) probe.spec_lease(yes and 1 or 0) end
 
 function Worker:tasks_target(name, target) C.lc_worker_tasks_target(self.w, name, target) end
 

@@ -343,6 +343,210 @@ describe("group member", function()
     assert.truthy(refused { ["security.protocol"] = "SSL", ["ssl.truststore.location"] = jks }:find("JKS", 1, true))
   end)
 
+  describe("may work", function()
+    local function may(m) return C.lc_group_may_work(m.group) end
+    local function becomes(m, yes)
+      proc.wait_for("may_work " .. tostring(yes), function()
+        C.lc_group_tick(m.group)
+        return may(m) == yes
+      end, 10)
+    end
+    local function working()
+      local m = member()
+      m:configure("a", 1)
+      assert.is_false(may(m))
+      while #m.own == 0 do
+        m:assignment()
+        if #m.own == 0 then m:rejoin() end
+      end
+      assert.is_true(may(m))
+      return m
+    end
+
+    it("with its first assignment, and no longer than a session after the last answer", function()
+      local m = working()
+      assert.is_true(m:silent("preparing", 1200)) -- two sessions of heartbeats
+      assert.is_true(may(m))
+      broker:set { silent = fake.HEARTBEAT }
+      local t = proc.now()
+      becomes(m, false)
+      assert.is_true(proc.now() - t < 0.75 + 0.5)
+      broker:set {}
+      becomes(m, true) -- the broker has kept the member
+    end)
+
+    it("not when put out, until the new assignment was applied and all had stopped before", function()
+      local m = working()
+      broker:errors(fake.HEARTBEAT, 25)
+      m:wait "lost"
+      assert.is_false(may(m))
+      assert.is_true(m:silent("assigned", 300), "joined although work was running")
+      m.own = {}
+      m:report()
+      local e = m:wait "assigned"
+      assert.is_false(assert(work.decode_metadata(broker:metadata())).has_allocation)
+      assert.is_false(may(m))
+      m:apply(e)
+      assert.is_true(may(m))
+    end)
+
+    for name, api in pairs { JoinGroup = fake.JOIN, SyncGroup = fake.SYNC } do
+      it("not when put out in a " .. name, function()
+        local m = working()
+        broker:errors(api, 25)
+        m:rejoin()
+        m:wait "lost"
+        assert.is_false(may(m))
+        m.own = {}
+        m:report()
+        m:assignment()
+        assert.is_true(may(m))
+      end)
+    end
+
+    it("after ILLEGAL_GENERATION only if it was not silent before", function()
+      local m = working()
+      broker:errors(fake.HEARTBEAT, 22)
+      assert.is_true(m:silent("lost", 200))
+      assert.is_true(may(m))
+    end)
+
+    it("while a JoinGroup waits for other members longer than a session", function()
+      local m = working()
+      broker:set { silent = fake.JOIN }
+      m:rejoin()
+      m:wait "preparing"
+      local stop = proc.now() + 1.5
+      while proc.now() < stop do
+        C.lc_group_tick(m.group)
+        assert.is_true(may(m))
+        m:next(10)
+      end
+    end)
+
+    it("not after leaving; what was kept for less than a session is reported again", function()
+      local m = working()
+      m:leave(100)
+      becomes(m, false)
+      local e = m:wait "assigned"
+      assert.same({ "a", "a-0" }, work.list(assert(work.decode_metadata(broker:metadata())).allocation.assigned))
+      assert.is_false(may(m))
+      m:apply(e)
+      assert.is_true(may(m))
+    end)
+
+    it("not after leaving for longer than a session: everything stops", function()
+      local m = working()
+      m:leave(700)
+      m:wait "lost"
+      m.own = {}
+      m:report()
+      m:assignment()
+      assert.is_true(may(m))
+    end)
+
+    it("while the herder is silent for sessions, but not after rebalance.timeout.ms", function()
+      local m = member { config = { ["session.timeout.ms"] = 300, ["rebalance.timeout.ms"] = 2000 } }
+      m:configure("a", 1)
+      m:assignment()
+      m:tick()
+      local stop = proc.now() + 1.5
+      while proc.now() < stop do
+        assert.is_true(may(m))
+        m:next(20)
+      end
+      assert.equal(0, broker:seen(fake.LEAVE))
+      proc.wait_for("LeaveGroup", function() return broker:seen(fake.LEAVE) == 1 end, 3)
+      assert.is_false(may(m))
+      m:tick()
+      m:wait "lost"
+    end)
+  end)
+
+  it("asks every 100 ms for 3 s after a rebalance, then every heartbeat.interval.ms", function()
+    local m = member { config = { ["session.timeout.ms"] = 10000, ["heartbeat.interval.ms"] = 3000 } }
+    m:assignment()
+    proc.wait_for("10 heartbeats", function() return broker:seen(fake.HEARTBEAT) >= 10 end, 2.9)
+    assert.is_true(m:silent("preparing", 3000))
+    local n = broker:seen(fake.HEARTBEAT)
+    assert.is_true(n <= 32, n .. " heartbeats")
+    assert.is_true(m:silent("preparing", 2000))
+    assert.is_true(broker:seen(fake.HEARTBEAT) - n <= 1)
+  end)
+
+  describe("as leader", function()
+    local function given(metadata)
+      broker:other("other", metadata)
+      local m = member { start = false }
+      m:configure("a", 3)
+      m:start()
+      local e = m:wait "assigned"
+      return work.list(assert(work.decode_assignment(broker:given())).assigned), e.assignment.assigned
+    end
+
+    it("gives a member whose metadata cannot be read nothing, and the work to the others", function()
+      for _, bytes in ipairs { "", "\0", "\0\2\0\3x", ("\255"):rep(40), "\0\2\0\1u" .. ("\0"):rep(8) .. "\127\255\255\255" } do
+        local other, own = given(bytes)
+        assert.same({}, other)
+        assert.same({ "a", "a-0", "a-1", "a-2" }, own)
+        probe.stop_all()
+        broker:close()
+        broker = fake.new()
+      end
+    end)
+
+    it("reads what it knows of a newer version, and offsets that no topic has", function()
+      local newer = "\0\3" .. work.encode_metadata(2, "http://o/", 1, nil):sub(3) .. "what comes later"
+      assert.is_true(#given(newer) > 0)
+      probe.stop_all()
+      broker:close()
+      broker = fake.new()
+      assert.is_true(#given(work.encode_metadata(2, ("u"):rep(3000), -77, nil)) > 0)
+    end)
+  end)
+
+  describe("bad answers:", function()
+    local apis = { ApiVersions = 18, FindCoordinator = fake.FIND, JoinGroup = fake.JOIN, SyncGroup = fake.SYNC,
+      Heartbeat = fake.HEARTBEAT }
+    local function recovers(api, how, at)
+      broker:spoil(api, how, at)
+      local m = member { config = { ["retry.backoff.ms"] = 10, ["retry.backoff.max.ms"] = 10,
+        ["heartbeat.interval.ms"] = 20 } }
+      proc.wait_for("the last spoiled answer", function()
+        C.lc_group_tick(m.group)
+        local e = m:next(1)
+        assert.is_not.equal("error", e and e.kind, e and e.text)
+        if e and e.kind == "assigned" then m:apply(e) end
+        return not broker:spoils()
+      end, 60)
+      m:rejoin()
+      m:assignment()
+      m:stop()
+    end
+
+    for name, api in pairs(apis) do
+      it(name .. " ends after each byte", function() recovers(api, "short") end)
+      it(name .. " is cut off after each byte", function() recovers(api, "cut") end)
+      it(name .. " claims impossible lengths", function()
+        for _, length in ipairs { 2147483647, -1, -2147483648, 0, 3, 16777217 } do
+          broker:spoil(api, "length", length)
+          local m = member { config = { ["retry.backoff.ms"] = 10, ["retry.backoff.max.ms"] = 10,
+        ["heartbeat.interval.ms"] = 20 } }
+          proc.wait_for("two attempts", function()
+            C.lc_group_tick(m.group)
+            return broker:seen(api) >= 2
+          end, 10)
+          assert.is_nil(table.concat(m.log, " "):match "error")
+          broker:spoil(api, "random", 0)
+          m:assignment()
+          m:stop()
+          broker:close()
+          broker = fake.new()
+        end
+      end)
+    end
+  end)
+
   it("works with librdkafka's mock cluster", function()
     local cluster = require("spec.support.mock_cluster").new()
     local m = member { bootstrap = cluster:bootstrap(), config = { ["session.timeout.ms"] = 6000 } }

@@ -194,6 +194,85 @@ describe("group requests", function()
   end)
 end)
 
+describe("20,000 answers with a few other bytes", function()
+  local URL = "\0\14http://h:8083/"
+  local assignment = "\0\2\0\0\0\2m1" .. URL .. ("\0"):rep(7) .. "\7\0\0\0\1\0\2s1\0\0\0\2\255\255\255\255\0\0\0\0"
+    .. "\0\0\0\1\0\1k\0\0\0\1\0\0\0\1\0\0\19\136"
+  local metadata = "\0\2" .. URL .. ("\0"):rep(7) .. "\7\0\0\0" .. string.char(#assignment) .. assignment
+  local recorded = {
+    assignment = assignment,
+    metadata = metadata,
+    join = "\0\0\0\0\0\0\0\0\0\5\0\9sessioned\0\2m1\0\2m1\0\0\0\1\0\2m1\255\255\0\0\0" .. string.char(#metadata)
+      .. metadata,
+    sync = "\0\0\0\0\0\0\0\0\0" .. string.char(#assignment) .. assignment,
+    coordinator = "\0\0\0\0\0\0\255\255\0\0\0\1\0\009127.0.0.1\0\0\35\132",
+    error = "\0\0\0\0\0\27",
+  }
+  local decode = {
+    assignment = work.decode_assignment,
+    metadata = work.decode_metadata,
+    join = function(bytes)
+      local out = ffi.new "lc_join_answer_t"
+      local rc = C.lc_join_get(reader(bytes), 5, out, core.err())
+      if rc == 0 then
+        for i = 0, tonumber(out.nmembers) - 1 do
+          local m = out.members[i].metadata
+          if m.p ~= nil then work.decode_metadata(ffi.string(m.p, m["end"] - m.p)) end
+        end
+        C.lc_join_answer_clear(out)
+      end
+      return rc == 0
+    end,
+    sync = function(bytes)
+      local e, view = ffi.new "int16_t[1]", ffi.new "lc_wire_reader_t"
+      return C.lc_sync_get(reader(bytes), 3, e, view, core.err()) == 0
+    end,
+    coordinator = function(bytes)
+      local out = ffi.new "lc_coordinator_t"
+      local rc = C.lc_find_coordinator_get(reader(bytes), 2, out, core.err())
+      if rc == 0 then C.lc_coordinator_clear(out) end
+      return rc == 0
+    end,
+    error = function(bytes) return C.lc_error_get(reader(bytes), 3, ffi.new "int16_t[1]", core.err()) == 0 end,
+  }
+  local seed = 20000
+  local function random(n)
+    seed = (seed * 1103515245 + 12345) % 2147483648
+    return math.floor(seed / 65536) % n
+  end
+
+  for kind, whole in pairs(recorded) do
+    it("are read or refused: " .. kind, function()
+      assert.truthy(decode[kind](whole))
+      for _ = 1, math.ceil(20000 / 6) do
+        local bytes = { whole:byte(1, -1) }
+        for _ = 0, random(4) do bytes[1 + random(#bytes)] = random(3) == 0 and 255 or random(256) end
+        local cut = random(4) == 0 and random(#bytes) or #bytes
+        decode[kind](string.char(unpack(bytes, 1, cut)))
+      end
+    end)
+  end
+
+  it("has a bound for names that stand there once for a million tasks", function()
+    local tasks = 100000
+    local bytes = "\0\2\0\0\0\1m\0\1u" .. ("\0"):rep(8) .. "\0\0\0\1\127\255" .. ("n"):rep(32767)
+      .. "\0\1\134\160" .. ("\0"):rep(4 * tasks)
+    local a, msg = work.decode_assignment(bytes)
+    assert.is_nil(a)
+    assert.truthy(msg:find("Malformed", 1, true))
+  end)
+
+  it("sorts what comes in any order, quickly", function()
+    local list = {}
+    for i = 1, 200000 do list[i] = string.char(0, math.floor((200000 - i) / 65536), math.floor((200000 - i) / 256) % 256,
+      (200000 - i) % 256) end
+    local a = assert(work.decode_assignment("\0\2\0\0\0\1m\0\1u" .. ("\0"):rep(8) .. "\0\0\0\1\0\1c\0\3\13\64"
+      .. table.concat(list)))
+    assert.equal(200000, tonumber(a.assigned.n))
+    assert.equal(0, a.assigned.v[0].task)
+  end)
+end)
+
 describe("SASL", function()
   local function scram(mechanism)
     local s = ffi.gc(ffi.new "lc_scram_t", C.lc_scram_clear)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-        LARGEST_ANSWER = 64 << 20,
+        LARGEST_ANSWER = 16 << 20,
         READ_STEP = 64 << 10, /* an announced length is believed this much at a time */
         MAX_API = 64,
         AUTH_TIMEOUT_MS = 30000,

@@ -4,6 +4,8 @@
 #include "kafka/wire/buffer.h"
 #include <stdlib.h>
 
+enum { LARGEST_WORK = 64 << 20 }; /* bytes of memory for the work of one assignment */
+
 static const char *const names[] = {"default", "compatible", "sessioned"};
 
 int16_t lc_connect_protocol_version(const char *name)
@@ -37,26 +39,64 @@ static void put_work(lc_buf_t *out, const lc_work_t *w)
         }
 }
 
+typedef struct item {
+        const char *name;
+        int32_t task;
+} item_t;
+
+static int by_name_and_task(const void *a, const void *b)
+{
+        const item_t *x = a, *y = b;
+        int c = strcmp(x->name, y->name);
+
+        return c ? c : (x->task > y->task) - (x->task < y->task);
+}
+
+/* Elements may come in any order, any number of times, and a long name stands there once for all its tasks:
+ * time and memory are bounded whatever the bytes say. */
 static void get_work(lc_wire_reader_t *r, lc_work_t *w)
 {
+        size_t left = LARGEST_WORK, nitems = 0, cap = 0;
+        item_t *items = NULL;
+        char **known;
         int32_t n;
 
         if (!lc_wire_left(r))
                 return; /* a missing trailing field */
         n = lc_wire_count(r, 6);
+        known = lc_calloc(n > 0 ? (size_t)n : 1, sizeof(*known));
         for (int32_t i = 0; i < n && !r->bad; i++) {
-                char *name = lc_wire_str(r);
-                int32_t tasks = lc_wire_count(r, 4);
+                size_t each;
+                int32_t tasks;
 
-                if (!name)
+                known[i] = lc_wire_str(r);
+                tasks = lc_wire_count(r, 4);
+                each = known[i] ? strlen(known[i]) + 2 * sizeof(item_t) : LARGEST_WORK;
+                if (tasks > 0 && (size_t)tasks > left / each)
                         r->bad = true;
-                for (int32_t k = 0; k < tasks && !r->bad; k++) {
-                        int32_t task = lc_wire_i32(r);
-                        if (!r->bad)
-                                lc_work_add(w, name, task);
+                if (!known[i] || r->bad) {
+                        r->bad = true;
+                        break;
                 }
-                free(name);
+                for (int32_t k = 0; k < tasks; k++) {
+                        if (nitems == cap) {
+                                cap = cap ? 2 * cap : 16;
+                                items = lc_realloc(items, cap * sizeof(*items));
+                        }
+                        items[nitems++] = (item_t){known[i], lc_wire_i32(r)};
+                }
+                if (tasks > 0)
+                        left -= (size_t)tasks * each;
         }
+        if (!r->bad && nitems) {
+                qsort(items, nitems, sizeof(*items), by_name_and_task);
+                for (size_t i = 0; i < nitems; i++) /* in order, so each one is added at the end */
+                        lc_work_add(w, items[i].name, items[i].task);
+        }
+        for (int32_t i = 0; i < n; i++)
+                free(known[i]);
+        free(known);
+        free(items);
 }
 
 int lc_connect_assignment_encode(lc_buf_t *out, int16_t version, const lc_assignment_t *a)
