@@ -130,3 +130,11 @@ int lc_batch_hold_partition(lc_batch_t *b, lc_source_partition_t *p)
         b->partitions[b->npartitions++] = p;
         return 0;
 }
+
+int lc_batch_keep_given(lc_batch_t *b)
+{
+        if (!b->n)
+                return 0;
+        b->given = lc_arena_dup(&b->arena, b->records, (size_t)b->n * sizeof(*b->records));
+        return b->given ? 0 : -1;
+}

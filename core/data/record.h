@@ -81,6 +81,7 @@ struct lc_batch {
         uint32_t nschemas, schemas_cap;
         lc_source_partition_t **partitions; /* likewise */
         uint32_t npartitions, partitions_cap;
+        lc_record_t *given; /* records[] as they were before transforms, or NULL: lc_batch_keep_given() */
 };
 
 /* A batch with room for `cap` records (grows by lc_batch_add). NULL when memory is out. */
@@ -93,6 +94,13 @@ lc_record_t *lc_batch_add(lc_batch_t *b);
 /* The batch keeps a reference of its own until it is freed. Cheap when asked again for the last one. */
 int lc_batch_hold_schema(lc_batch_t *b, const lc_schema_t *s);
 int lc_batch_hold_partition(lc_batch_t *b, lc_source_partition_t *p);
+/* Remember the records as they are now: transforms never write into what a record points to. -1: no memory. */
+int lc_batch_keep_given(lc_batch_t *b);
+/* The record as it was given, itself if that was not kept. */
+static inline const lc_record_t *lc_record_given(const lc_record_t *r)
+{
+        return r && r->batch && r->batch->given ? &r->batch->given[r - r->batch->records] : r;
+}
 /* The record's source offset as JSON text (fields as the value has them). */
 int lc_record_offset_json(const lc_record_t *r, lc_buf_t *out, lc_err_t *err);
 

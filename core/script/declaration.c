@@ -59,6 +59,7 @@ void lc_plugin_free(lc_plugin_t *p)
                 free(impl->path);
                 free(impl->folder);
                 free(impl->root);
+                free(impl->variant);
                 free(impl);
         }
         free(p->class_name);
@@ -165,8 +166,12 @@ static void read_row(lua_State *L, int idx, lc_config_row_t *row)
         row->width = (lc_width_t)index_field(L, idx, "width", widths, LC_WIDTH_NONE);
         row->display = text_field(L, idx, "display");
         row->doc = text_field(L, idx, "doc");
-        if (bool_field(L, idx, "non_empty"))
+        if (bool_field(L, idx, "distinct")) {
+                row->check = bool_field(L, idx, "non_empty") ? lc_check_list_non_empty : lc_check_list;
+                row->whole = true;
+        } else if (bool_field(L, idx, "non_empty")) {
                 row->check = lc_check_non_empty;
+        }
         read_range(L, idx, row);
         read_one_of(L, idx, row);
 }
@@ -191,6 +196,8 @@ static void read_plugin(lua_State *L, int idx, const lc_declarations_t *d, lc_pl
         lua_getfield(L, idx, "index");
         impl->index = (int)lua_tonumber(L, -1);
         lua_pop(L, 1);
+        impl->variant = text_field(L, idx, "variant");
+        impl->standard = d->version != NULL;
         impl->has_validate = bool_field(L, idx, "validate");
         impl->has_exactly_once = bool_field(L, idx, "exactly_once");
         p->validate = impl->has_validate ? lc_declaration_validate : NULL;
@@ -240,7 +247,7 @@ static void read_all(lua_State *L, void *arg)
 
 int lc_declarations_load(lc_declarations_t *d, lc_err_t *err)
 {
-        lc_state_t *st = lc_state_new(d->set->code, d->set->home, NULL, d->root, d->folder, err);
+        lc_state_t *st = lc_state_new(d->set->code, d->set->home, NULL, d->root, d->folder, d->version != NULL, err);
         int rc;
 
         if (!st)
@@ -276,7 +283,7 @@ lc_state_t *lc_state_for_plugin(const lc_plugin_t *plugin, const lc_script_host_
                            plugin->error ? plugin->error : "");
                 return NULL;
         }
-        st = lc_state_new(impl->set->code, impl->set->home, host, impl->root, impl->folder, err);
+        st = lc_state_new(impl->set->code, impl->set->home, host, impl->root, impl->folder, impl->standard, err);
         if (st && lc_state_run_limited(st, LC_LOAD_PHASE_MS, load_and_select, impl, err) < 0) {
                 lc_state_free(st);
                 return NULL;

@@ -14,6 +14,7 @@ typedef struct lc_encoder {
         lc_arena_t *arena;
         int record;                                                 /* from 1, 0: none; for messages */
         const char *what;                                           /* "value", "key", "source_offset" */
+        bool blame; /* a value that does not fit is the record's fault: LC_DATA */
         int null, array, map, flt, bytes, data, map_flat, classify; /* stack slots */
 } lc_encoder_t;
 
@@ -21,6 +22,10 @@ typedef struct lc_encoder {
 void lc_encoder_init(lc_encoder_t *e, lua_State *L, lc_arena_t *arena);
 /* The value at `idx` (absolute) by schema, or without one (NULL) by its Lua type. */
 void lc_encode_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_value_t *out);
+/* The schema at `idx`: a name, one of connect.schema (the batch holds it), nil or connect.null: NULL. */
+const lc_schema_t *lc_encode_schema(lc_encoder_t *e, lc_batch_t *b, int idx, const char *field);
+/* "headers" of the table at `idx`: a list of {name, value, schema =}. */
+void lc_encode_headers(lc_encoder_t *e, lc_batch_t *b, int idx, lc_record_t *out);
 /* Raise "record 3: value: TEXT". */
 int lc_encode_error(lc_encoder_t *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -195,7 +195,7 @@ int lc_encode_canonical(lua_State *L)
 /* ---- records ---------------------------------------------------------------------------------- */
 
 /* "string", "optional_int64", or what connect.schema made: {_schema = const lc_schema_t * cdata}. */
-static const lc_schema_t *schema_at(lc_encoder_t *e, lc_batch_t *b, int rec, const char *field)
+const lc_schema_t *lc_encode_schema(lc_encoder_t *e, lc_batch_t *b, int idx, const char *field)
 {
         static const char *const names[] = {"int8",    "int16",   "int32",  "int64", "float32",
                                             "float64", "boolean", "string", "bytes"};
@@ -203,31 +203,40 @@ static const lc_schema_t *schema_at(lc_encoder_t *e, lc_batch_t *b, int rec, con
         const lc_schema_t *schema = NULL;
         const char *name, *rest;
 
-        lua_getfield(L, rec, field);
-        if (lua_isnil(L, -1) || lua_rawequal(L, -1, e->null)) {
-                lua_pop(L, 1);
+        if (lua_isnil(L, idx) || lua_rawequal(L, idx, e->null))
                 return NULL;
-        }
-        if (lua_type(L, -1) == LUA_TSTRING) {
-                name = lua_tostring(L, -1);
+        e->what = field;
+        if (lua_type(L, idx) == LUA_TSTRING) {
+                name = lua_tostring(L, idx);
                 rest = strncmp(name, "optional_", 9) ? name : name + 9;
                 for (int i = 0; i < 9 && !schema; i++)
                         if (!strcmp(rest, names[i]))
                                 schema = lc_schema_plain(LC_INT8 + (lc_type_t)i, rest != name);
                 if (!schema)
-                        luaL_error(L, "record %d: %s: no schema is named %s", e->record, field, name);
-        } else if (lua_istable(L, -1)) {
-                lua_getfield(L, -1, "_schema");
+                        lc_encode_error(e, "no schema is named %s", name);
+        } else if (lua_istable(L, idx)) {
+                lua_getfield(L, idx, "_schema");
                 if (lua_type(L, -1) == CDATA)
                         memcpy(&schema, lua_topointer(L, -1), sizeof(schema));
                 lua_pop(L, 1);
         }
         if (!schema)
-                luaL_error(L, "record %d: %s: a schema's name or one of connect.schema expected, got %s",
-                           e->record, field, luaL_typename(L, -1));
+                lc_encode_error(e, "a schema's name or one of connect.schema expected, got %s",
+                                luaL_typename(L, idx));
         if (lc_batch_hold_schema(b, schema) < 0)
-                luaL_error(L, "out of memory");
-        lua_pop(L, 1);
+                lc_encode_error(e, "out of memory");
+        return schema;
+}
+
+static const lc_schema_t *schema_at(lc_encoder_t *e, lc_batch_t *b, int rec, const char *field)
+{
+        const char *what = e->what;
+        const lc_schema_t *schema;
+
+        lua_getfield(e->L, rec, field);
+        schema = lc_encode_schema(e, b, lua_gettop(e->L), field);
+        lua_pop(e->L, 1);
+        e->what = what;
         return schema;
 }
 
@@ -241,7 +250,7 @@ static void field_value(lc_encoder_t *e, lc_batch_t *b, int rec, const char *fie
         lua_pop(e->L, 1);
 }
 
-static void headers_at(lc_encoder_t *e, lc_batch_t *b, int rec, lc_record_t *out)
+void lc_encode_headers(lc_encoder_t *e, lc_batch_t *b, int rec, lc_record_t *out)
 {
         lua_State *L = e->L;
         size_t n = 0, len;
@@ -388,7 +397,7 @@ int lc_encode_batch(lua_State *L)
                 r->timestamp = integer_field(&e, rec, "timestamp", -1, LC_INT64);
                 field_value(&e, b, rec, "key", "key_schema", &r->key_schema, &r->key);
                 field_value(&e, b, rec, "value", "value_schema", &r->value_schema, &r->value);
-                headers_at(&e, b, rec, r);
+                lc_encode_headers(&e, b, rec, r);
                 source_at(&e, st, b, rec, r);
                 lua_pop(L, 1);
         }

@@ -19,6 +19,11 @@ int lc_encode_error(lc_encoder_t *e, const char *fmt, ...)
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
+        if (e->blame) {
+                lc_err_t err = {0};
+                lc_err_set_cls(&err, LC_DATA, 0, LC_CLS_DATA, "%s: %s", e->what, text);
+                return lc_state_raise(e->L, &err);
+        }
         if (e->record)
                 return luaL_error(e->L, "record %d: %s: %s", e->record, e->what, text);
         return luaL_error(e->L, "%s: %s", e->what, text);
@@ -44,6 +49,14 @@ void lc_encoder_init(lc_encoder_t *e, lua_State *L, lc_arena_t *arena)
                 lua_getfield(L, types, names[i]);
                 *slots[i] = lua_gettop(L);
         }
+}
+
+/* Connect's message about the value alone when the record is to blame. */
+static void refuse(lc_encoder_t *e, const lc_err_t *err)
+{
+        if (e->blame)
+                lc_state_raise(e->L, err);
+        lc_encode_error(e, "%s", err->msg);
 }
 
 static void *take(lc_encoder_t *e, size_t size)
@@ -314,7 +327,7 @@ static void struct_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc
                         encode(e, lua_gettop(L), f->schema, &st->fields[i], depth + 1);
                 lua_pop(L, 1);
                 if (lc_validate_field(f->name, f->schema, &st->fields[i], &err) < 0)
-                        lc_encode_error(e, "%s", err.msg);
+                        refuse(e, &err);
         }
         if (!has_mt(e, idx, e->map)) {
                 lc_table_key_t *keys = lc_table_keys(L, idx, &n);
@@ -397,7 +410,7 @@ static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_
                 lc_err_t err = {0};
                 data_value(e, idx, out);
                 if (lc_validate_value(schema, out, &err) < 0)
-                        lc_encode_error(e, "%s", err.msg);
+                        refuse(e, &err);
                 return;
         }
         switch (schema->type) {
@@ -461,6 +474,12 @@ static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_
         default:
                 break;
         }
+        if (e->blame) { /* say it as Connect does */
+                lc_err_t err = {0};
+                plain_value(e, idx, out, depth);
+                if (lc_validate_value(schema, out, &err) < 0)
+                        lc_state_raise(L, &err);
+        }
         lc_encode_error(e, "a Lua %s for the schema type %s", luaL_typename(L, idx),
                         lc_type_name(schema->type));
 }
@@ -471,7 +490,12 @@ static void encode(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_value
                 lc_encode_error(e, "nested deeper than %d levels, or within itself", DEPTH_MOST);
         luaL_checkstack(e->L, 16, "value");
         if (lua_isnil(e->L, idx) || lua_rawequal(e->L, idx, e->null)) {
-                if (schema && !schema->optional && !schema->has_default)
+                if (schema && !schema->optional && !schema->has_default && e->blame) {
+                        lc_err_t err = {0};
+                        *out = lc_value_null();
+                        if (depth == 0 && lc_validate_value(schema, out, &err) < 0)
+                                lc_state_raise(e->L, &err);
+                } else if (schema && !schema->optional && !schema->has_default)
                         lc_encode_error(e, "null used for required value, schema type: %s",
                                         lc_type_name(schema->type));
                 *out = lc_value_null();

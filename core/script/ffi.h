@@ -10,7 +10,7 @@
 #include "data/record.h"
 #include "script/state.h"
 
-enum { LC_FFI_ABI = 1 }; /* raised when a struct or function that lua/connect/ffi.lua repeats changes */
+enum { LC_FFI_ABI = 2 }; /* raised when a struct or function that lua/connect/ffi.lua repeats changes */
 
 uint32_t lc_ffi_abi(void);
 /* Size of a repeated struct by its name, 0 if unknown: a second check against a stale ffi.lua. */

@@ -248,6 +248,9 @@ static const luaL_Reg functions[] = {
         {"value_types", host_value_types},
         {"batch", lc_encode_batch},
         {"canonical", lc_encode_canonical},
+        {"chain_value", lc_chain_set_value},
+        {"chain_null", lc_chain_set_null},
+        {"chain_headers", lc_chain_set_headers},
         {NULL, NULL},
 };
 

@@ -225,7 +225,7 @@ lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc
         impl->home = lc_strdup(home);
         impl->code = lc_code_new();
         /* our own Lua must load; afterwards only plugins can be broken */
-        probe = lc_state_new(impl->code, impl->home, NULL, "probe", NULL, err);
+        probe = lc_state_new(impl->code, impl->home, NULL, "probe", NULL, false, err);
         if (!probe) {
                 lc_plugins_free(set);
                 return NULL;

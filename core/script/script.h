@@ -79,4 +79,19 @@ int lc_script_put(lc_script_t *s, lc_batch_t *batch /* may have n 0 */,
  * leaves it). Entries the task leaves out get offset -1001. */
 int lc_script_pre_commit(lc_script_t *s, lc_topic_partition_t *offsets, size_t n, lc_err_t *err);
 
+/* The chain that `transforms` and `predicates` of a resolved config ask for: one Lua state for all stages.
+ * Errors are what `configure` raised (a ConfigException mostly). host: connector, task, stop, stopping. */
+typedef struct lc_script_chain lc_script_chain_t;
+lc_script_chain_t *lc_script_chain_new(const lc_plugins_t *plugins, const lc_props_t *config, bool source,
+                                       const lc_script_host_t *host, lc_err_t *err);
+void lc_script_chain_free(lc_script_chain_t *c);               /* NULL is fine */
+size_t lc_script_chain_stages(const lc_script_chain_t *c);     /* 0: nothing to run */
+const char *lc_script_chain_class(const lc_script_chain_t *c, size_t stage);
+/* All stages over records[from..to) that are LC_REC_NEW, the first of them from `stage` on; a record that is
+ * filtered out becomes LC_REC_DROPPED. -1: records[*at] failed in *failed_stage, those before are done. */
+int lc_script_chain_run(lc_script_chain_t *c, lc_batch_t *batch, uint32_t from, size_t stage, uint32_t to,
+                        uint32_t *at, size_t *failed_stage, lc_err_t *err);
+/* How many keys, values and headers were made Lua values, and made from Lua values, so far. */
+void lc_script_chain_counts(const lc_script_chain_t *c, uint64_t *decoded, uint64_t *encoded);
+
 #endif

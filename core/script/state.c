@@ -253,6 +253,7 @@ void lc_state_function(lua_State *L, const char *name)
 struct boot {
         lc_state_t *st;
         const char *root, *folder;
+        bool standard;
 };
 
 /* package.loaders' only entry for privileged code: lua/connect from the home folder, by bytecode. */
@@ -298,7 +299,8 @@ static void boot(lua_State *L, void *arg)
                 lc_state_raise(L, &err);
         lua_pushstring(L, b->root);
         lua_pushstring(L, b->folder);
-        lua_call(L, 2, 1);
+        lua_pushboolean(L, b->standard);
+        lua_call(L, 3, 1);
         luaL_checktype(L, -1, LUA_TTABLE);
         lua_setfield(L, LUA_REGISTRYINDEX, "connect.runtime");
 }
@@ -316,10 +318,10 @@ static int prepare(lua_State *L)
 }
 
 lc_state_t *lc_state_new(lc_code_t *code, const char *home, const lc_script_host_t *host, const char *root,
-                         const char *folder, lc_err_t *err)
+                         const char *folder, bool standard, lc_err_t *err)
 {
         lc_state_t *st = lc_calloc(1, sizeof(*st));
-        struct boot b = {.st = st, .root = root, .folder = folder};
+        struct boot b = {.st = st, .root = root, .folder = folder, .standard = standard};
 
         st->code = code;
         st->home = home;

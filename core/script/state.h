@@ -19,10 +19,12 @@
 /* Shared with lua/connect/ffi.lua: what passes between Lua and C without a lua_State. */
 typedef struct lc_ffi_exchange {
         lc_batch_t *batch;        /* poll: out, a reference. put, commit_record: in, borrowed */
-        uint32_t index;           /* commit_record: which record */
+        uint32_t index;           /* commit_record: which record. chain: the record in hand */
+        uint32_t stage;           /* chain: the stage in hand, from 0 */
         lc_waker_t *stop;         /* or NULL */
         int64_t max_request_size; /* 0: unknown */
         uint64_t pinned;          /* bytes of batches that Lua handles hold */
+        uint64_t decoded, encoded; /* chain: values made Lua's, and made of Lua's */
 } lc_ffi_exchange_t;
 
 typedef struct lc_partitions lc_partitions_t; /* encode.c: interned source partitions */
@@ -48,10 +50,10 @@ typedef struct lc_state {
 enum { LC_SLOT_HANDLER = 1, LC_SLOT_ENTRY, LC_SLOTS = LC_SLOT_ENTRY };
 enum { LC_LOAD_PHASE_MS = 500 };
 
-/* A state with lua/connect ready and a sandbox for the plugin whose modules are ROOT.x below `folder`
- * (NULL: the plugin is a single file). */
+/* A state with lua/connect ready for the plugin whose modules are ROOT.x below `folder` (NULL: the plugin is
+ * a single file). root NULL: for a chain, which opens a sandbox for each plugin. */
 lc_state_t *lc_state_new(lc_code_t *code, const char *home, const lc_script_host_t *host, const char *root,
-                         const char *folder, lc_err_t *err);
+                         const char *folder, bool standard, lc_err_t *err);
 void lc_state_free(lc_state_t *st);
 lc_state_t *lc_state_of(lua_State *L);
 
@@ -70,6 +72,10 @@ void lc_host_push(lua_State *L);
 /* encode.c */
 int lc_encode_batch(lua_State *L);     /* list of records -> st->xch.batch */
 int lc_encode_canonical(lua_State *L); /* table -> canonical JSON */
+/* chain.c: what chain_author.lua gives back: (slot, value, schema) and (table with headers) */
+int lc_chain_set_value(lua_State *L);
+int lc_chain_set_null(lua_State *L);
+int lc_chain_set_headers(lua_State *L);
 void lc_partitions_free(lc_partitions_t *p);
 
 /* plugin_impl of lc_plugin_t and lc_plugins_t */
@@ -81,6 +87,8 @@ typedef struct lc_plugin_impl {
         lc_plugin_set_t *set;
         char *path, *folder, *root; /* folder NULL: a single file */
         int index;                  /* of the declaration in what the file returned, from 1 */
+        char *variant; /* "key" or "value" of a transform declared `on` them, or NULL */
+        bool standard; /* ships with the program */
         bool has_validate, has_exactly_once;
 } lc_plugin_impl_t;
 /* A state with this plugin's file run in it (load phase) and its declaration selected. */

@@ -26,8 +26,9 @@ end
 local fields = {
   source = with(connector_fields, { exactly_once = "any?", transaction_boundaries = "any?" }),
   sink = connector_fields,
-  transform = with(step_fields, { on = "table?", apply = "function?", apply_value = "function?" }),
-  predicate = with(step_fields, { test = "function" }),
+  transform = with(step_fields, { on = "table?", apply = "function?", apply_value = "function?",
+    apply_cells = "function?" }),
+  predicate = with(step_fields, { test = "function?", test_cells = "function?" }),
   converter = with(step_fields, { header = "boolean?", from_connect = "function", to_connect = "function" }),
 }
 
@@ -49,8 +50,11 @@ local function check(kind, decl, level)
       error(("connect.%s: field %s must be a %s, got %s"):format(kind, k, t, type(v)), level + 1)
     end
   end
-  if kind == "transform" and not (decl.apply or (decl.on and decl.apply_value)) then
+  if kind == "transform" and not (decl.apply or decl.apply_cells or (decl.on and decl.apply_value)) then
     error("connect.transform: apply is missing (or apply_value together with on)", level + 1)
+  end
+  if kind == "predicate" and not (decl.test or decl.test_cells) then
+    error("connect.predicate: field test is missing", level + 1)
   end
 end
 
@@ -77,9 +81,10 @@ function _M.spread(key, list, max)
   return out
 end
 
---- What a plugin file returned, as a list of declarations. Raises with the reason.
-function _M.list(returned)
-  if type(returned) == "table" and getmetatable(returned) == Declaration then return { returned } end
+--- What a plugin file returned, as a list of declarations. Raises with the reason. `standard`: the file ships with
+-- the program.
+function _M.list(returned, standard)
+  if type(returned) == "table" and getmetatable(returned) == Declaration then returned = { returned } end
   if type(returned) ~= "table" or #returned == 0 then
     error("a plugin file must return what connect.source, sink, transform, predicate or converter made, "
       .. "or a list of such; got " .. (type(returned) == "table" and "another table" or type(returned)), 0)
@@ -87,6 +92,9 @@ function _M.list(returned)
   for i, d in ipairs(returned) do
     if type(d) ~= "table" or getmetatable(d) ~= Declaration then
       error(("item %d of the list is not made by connect.source, sink, transform, predicate or converter"):format(i), 0)
+    end
+    if not standard and (d.apply_cells or d.test_cells) then
+      error(("connect.%s %s: apply_cells and test_cells are for what ships with the program"):format(d.kind, d.name), 0)
     end
   end
   return returned

@@ -10,7 +10,7 @@ local function quoted(v) return type(v) == "string" and ('"%s"'):format(v) or to
 local row_fields = {
   type = "string", required = "boolean", default = "any", importance = "string", group = "string", order = "number",
   width = "string", display = "string", doc = "string", one_of = "table", any_case = "boolean", range = "table",
-  non_empty = "boolean", match = "string", check = "function", recommend = "function", visible = "function",
+  non_empty = "boolean", distinct = "boolean", match = "string", check = "function", recommend = "function", visible = "function",
   dependents = "table", deprecated = "table",
 }
 local allowed_values = {
@@ -50,7 +50,7 @@ local function flat_row(row, where, in_group)
   local out = {
     name = row[1], type = row.type or "string", required = row.required or false, default = default_text(row.default),
     importance = row.importance or "medium", group = row.group, width = row.width or "none",
-    display = row.display or row[1], doc = row.doc or "", non_empty = row.non_empty or false, any_case = row.any_case,
+    display = row.display or row[1], doc = row.doc or "", non_empty = row.non_empty or false, any_case = row.any_case, distinct = row.distinct or false,
   }
   if row.group then
     in_group[row.group] = row.order or (in_group[row.group] or 0) + 1
@@ -77,7 +77,7 @@ local function has_checks(decl)
   return false
 end
 
-local function flat(decl, index, suffix)
+local function flat(decl, index, suffix, variant)
   local class = (decl.class or decl.name) .. (suffix or "")
   local where = ("connect.%s %s"):format(decl.kind, decl.name)
   local rows, in_group, seen = {}, {}, {}
@@ -94,6 +94,7 @@ local function flat(decl, index, suffix)
   return {
     kind = decl.kind, class = class, task_class = decl.task and (decl.task_class or class .. "Task") or nil,
     version = decl.version or "undefined", aliases = aliases, rows = rows, index = index,
+    variant = variant,
     validate = has_checks(decl), exactly_once = decl.exactly_once ~= nil,
   }
 end
@@ -107,7 +108,7 @@ function _M.list(list)
       if v and v ~= "key" and v ~= "value" then
         error(('connect.transform %s: on holds "key" and "value" only'):format(decl.name), 0)
       end
-      out[#out + 1] = flat(decl, i, v and (v == "key" and "$Key" or "$Value") or nil)
+      out[#out + 1] = flat(decl, i, v and (v == "key" and "$Key" or "$Value") or nil, v or nil)
       if decl.kind == "converter" and decl.header then
         local header = flat(decl, i)
         header.kind = "header_converter"

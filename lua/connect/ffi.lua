@@ -3,7 +3,7 @@
 -- (specs declare from the headers).
 local ffi = require "ffi"
 
-local ABI = 1
+local ABI = 2
 
 local types = {
   { "lc_err_t", [[
@@ -69,7 +69,7 @@ struct lc_batch {
   int refs; uint32_t n, cap; lc_record_t *records; const char *offset_field; lc_arena_t arena;
   void (*on_free)(void *arg); void *on_free_arg;
   const lc_schema_t **schemas; uint32_t nschemas, schemas_cap;
-  lc_source_partition_t **partitions; uint32_t npartitions, partitions_cap;
+  lc_source_partition_t **partitions; uint32_t npartitions, partitions_cap; lc_record_t *given;
 };
 ]] },
   { "lc_json_t", [[
@@ -91,7 +91,8 @@ typedef struct lc_line_writer lc_line_writer_t;
 ]] },
   { "lc_ffi_exchange_t", [[
 typedef struct lc_ffi_exchange {
-  lc_batch_t *batch; uint32_t index; lc_waker_t *stop; int64_t max_request_size; uint64_t pinned;
+  lc_batch_t *batch; uint32_t index; uint32_t stage; lc_waker_t *stop; int64_t max_request_size; uint64_t pinned;
+  uint64_t decoded, encoded;
 } lc_ffi_exchange_t;
 ]] },
   { "lc_lua_batch_t", [[

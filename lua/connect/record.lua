@@ -125,18 +125,22 @@ end
 
 local FIELDS = { "topic", "partition", "timestamp", "key", "value", "key_schema", "value_schema", "headers" }
 
-local function make_class(getters, more)
-  local class = {}
+-- Plain copy of a record that outlives its batch.
+local function detacher(more)
   local fields = {}
   for _, f in ipairs(FIELDS) do fields[#fields + 1] = f end
   for _, f in ipairs(more) do fields[#fields + 1] = f end
-
-  -- Plain copy of a record that outlives its batch.
-  local function detach(record)
+  return function(record)
     local out = {}
     for _, f in ipairs(fields) do out[f] = record[f] end
     return out
   end
+end
+
+-- `given`: as the source made the record, before transforms.
+local function make_class(getters, more, given)
+  local class = {}
+  local detach = detacher(more)
 
   function class.__index(record, k)
     if k == "detach" then return detach end
@@ -144,15 +148,22 @@ local function make_class(getters, more)
     if not getter then return nil end
     local handle = rawget(record, "_batch")
     if handle.b == nil then error("this record's batch is gone: use record:detach() to keep a record", 2) end
-    local v = getter(handle.b.records[rawget(record, "_at")])
+    local all = given and handle.b.given ~= nil and handle.b.given or handle.b.records
+    local v = getter(all[rawget(record, "_at")])
     rawset(record, k, v)
     return v
   end
   return class
 end
 
-local SinkRecord = make_class(sink, { "tp", "offset", "original_topic", "original_partition" })
-local SourceRecord = make_class(source, { "source_partition", "source_offset" })
+local sink_fields, source_fields = { "tp", "offset", "original_topic", "original_partition" },
+  { "source_partition", "source_offset" }
+local SinkRecord = make_class(sink, sink_fields)
+local SourceRecord = make_class(source, source_fields, true)
+
+--- For views of transforms (chain_author.lua): functions of a C record by field, and the detach method.
+_M.sink_getters, _M.source_getters = sink, source
+function _M.detacher(is_source) return detacher(is_source and source_fields or sink_fields) end
 
 -- batches -----------------------------------------------------------------------------------------
 local handle_t
@@ -224,6 +235,9 @@ end
 function _M.done(handle)
   if not handle.viewed then drop(handle) end
 end
+
+--- The handle is empty from now on, and views of it say so.
+_M.close = drop
 
 --- A Lua list of the batch's records.
 function _M.records(handle)
