@@ -1,48 +1,28 @@
 /* chain.c - see chain.h. The task's thread only. */
 #include "runtime/chain.h"
 #include "base/alloc.h"
+#include <stdio.h>
 #include <stdlib.h>
 
-/* A stage that is configured must not be left out silently: until stages are run, the task fails. */
-static int add_stage(const lc_services_t *sv, const lc_props_t *config, const char *alias, lc_err_t *err)
-{
-        char *key = lc_asprintf("transforms.%s.type", alias);
-        const char *type = lc_props_get(config, key);
-        const lc_plugin_t *plugin = NULL;
-
-        if (!type)
-                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                               "Missing required configuration \"%s\" which has no default value.", key);
-        else
-                plugin = lc_plugins_find(sv->plugins, 1u << LC_PLUGIN_TRANSFORMATION, type, err);
-        if (plugin)
-                lc_err_set(
-                        err, LC_FATAL, 0,
-                        "This version of the worker does not run transformations yet: remove '%s' (%s) from "
-                        "'transforms' of the connector",
-                        alias, plugin->class_name);
-        else if (type && !err->kind)
-                lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                               "Invalid value %s for configuration %s: Class %s could not be found.", type,
-                               key, type);
-        free(key);
-        return -1;
-}
-
-lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, lc_err_t *err)
+lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, bool source,
+                         const lc_script_host_t *host, lc_err_t *err)
 {
         lc_chain_t *c = lc_calloc(1, sizeof(*c));
-        const char *list = lc_props_get(config, "transforms");
-        lc_strv_t aliases = {0};
 
-        lc_strv_split(&aliases, list ? list : "");
-        for (size_t i = 0; i < aliases.n; i++)
-                if (add_stage(sv, config, aliases.v[i], err)) {
-                        lc_chain_free(c);
-                        c = NULL;
-                        break;
-                }
-        lc_strv_free(&aliases);
+        c->host = (lc_script_host_t){.connector = host->connector,
+                                     .task = host->task,
+                                     .stop = host->stop,
+                                     .stopping = host->stopping};
+        c->script = lc_script_chain_new(sv->plugins, config, source, &c->host, err);
+        if (!c->script) { /* Java: new ConnectException(cause), whose text is the cause's class and text */
+                const char *cls = err->cls ? err->cls : LC_CLS_CONNECT;
+                char text[sizeof(err->msg)];
+                snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, err->msg);
+                lc_err_wrap(err, LC_CLS_CONNECT, "%s: %s", cls, text);
+                free(c);
+                return NULL;
+        }
+        c->n = lc_script_chain_stages(c->script);
         return c;
 }
 
@@ -50,40 +30,70 @@ void lc_chain_free(lc_chain_t *c)
 {
         if (!c)
                 return;
-        for (size_t i = 0; i < c->n; i++) {
-                c->stages[i].ops->destroy(c->stages[i].impl);
-                free(c->stages[i].class_name);
-        }
-        free(c->stages);
+        lc_script_chain_free(c->script);
         free(c);
 }
 
-typedef struct step {
+/* One record, from the stage that failed on: what the operator tries again. */
+typedef struct attempt {
         lc_chain_t *chain;
-        lc_chain_stage_t *stage;
-} step_t;
+        size_t stage;
+        bool later; /* a later stage of the record failed: that is its own operation */
+        uint32_t at;
+        size_t failed;
+        lc_err_t err;
+} attempt_t;
 
-static int apply_stage(void *arg, lc_record_t *r, lc_err_t *err)
+static int again(void *arg, lc_record_t *r, lc_err_t *err)
 {
-        step_t *s = arg;
+        attempt_t *a = arg;
+        uint32_t i = (uint32_t)(r - r->batch->records);
 
-        s->chain->drop = false;
-        return s->stage->ops->apply(s->stage->impl, r, &s->chain->drop, err);
+        a->later = false;
+        lc_err_clear(&a->err);
+        if (!lc_script_chain_run(a->chain->script, r->batch, i, a->stage, i + 1, &a->at, &a->failed, &a->err))
+                return 0;
+        if (a->failed > a->stage) {
+                a->later = true;
+                return 0;
+        }
+        *err = a->err;
+        return -1;
 }
 
-int lc_chain_apply(lc_chain_t *c, lc_operator_t *op, lc_record_t *r, lc_err_t *err)
+/* records[i] failed in `stage` with *err. 0: it went through after all, or is dropped. */
+static int failed(lc_chain_t *c, lc_operator_t *op, lc_record_t *r, size_t stage, lc_err_t *err)
 {
-        for (size_t i = 0; i < c->n; i++) {
-                step_t s = {.chain = c, .stage = &c->stages[i]};
-                int rc = 0;
+        attempt_t a = {.chain = c, .stage = stage};
 
-                if (apply_stage(&s, r, err))
-                        rc = lc_operator_failed(op, LC_STAGE_TRANSFORMATION, s.stage->class_name, r,
-                                                apply_stage, &s, err);
-                if (rc)
-                        return rc;
-                if (c->drop)
-                        return 1;
+        for (;;) {
+                int rc = lc_operator_failed(op, LC_STAGE_TRANSFORMATION,
+                                            lc_script_chain_class(c->script, a.stage), r, again, &a, err);
+                if (rc < 0)
+                        return -1;
+                if (rc > 0) {
+                        r->state = LC_REC_DROPPED;
+                        return 0;
+                }
+                if (!a.later)
+                        return 0;
+                *err = a.err;
+                a.stage = a.failed;
+                a.later = false;
+        }
+}
+
+int lc_chain_run(lc_chain_t *c, lc_operator_t *op, lc_batch_t *b, uint32_t *n, lc_err_t *err)
+{
+        uint32_t from = 0, at;
+        size_t stage;
+
+        while (from < *n && lc_script_chain_run(c->script, b, from, 0, *n, &at, &stage, err)) {
+                if (failed(c, op, &b->records[at], stage, err)) {
+                        *n = at;
+                        return -1;
+                }
+                from = at + 1;
         }
         return 0;
 }

@@ -1,34 +1,28 @@
 /*
- * chain.h - the transform chain of a task: stages in order, each with its predicate (errors.md 2,
- * connector-config 1.5).
+ * chain.h - the transform chain of a task: stages in order, each with its predicate, through the error
+ * operator (errors.md 2, connector-config 1.5). The stages themselves are script/'s.
  *
- * Threads: the task's.   Tests: spec/unit/source_task_spec.lua
+ * Threads: the task's.   Tests: spec/unit/source_task_spec.lua, spec/unit/sink_task_spec.lua
  */
 #ifndef LC_RUNTIME_CHAIN_H
 #define LC_RUNTIME_CHAIN_H
 #include "runtime/operator.h"
 #include "runtime/services.h"
+#include "script/script.h"
 
-typedef struct lc_stage_ops {
-        /* Change *r in place or set *drop. */
-        int (*apply)(void *impl, lc_record_t *r, bool *drop, lc_err_t *err);
-        void (*destroy)(void *impl);
-} lc_stage_ops_t;
-typedef struct lc_chain_stage {
-        const lc_stage_ops_t *ops;
-        void *impl;
-        char *class_name; /* what error reports name: org.apache.kafka.connect.transforms.Cast$Value */
-} lc_chain_stage_t;
 typedef struct lc_chain {
-        lc_chain_stage_t *stages;
-        size_t n;
-        bool drop; /* of the record in hand */
+        lc_script_chain_t *script;
+        lc_script_host_t host;
+        size_t n; /* stages */
 } lc_chain_t;
 
-/* The chain that `transforms` of a resolved config asks for. */
-lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, lc_err_t *err);
-void lc_chain_free(lc_chain_t *c);
-/* All stages on one record through the operator. 0 go on, 1 dropped or skipped, -1 the task fails. */
-int lc_chain_apply(lc_chain_t *c, lc_operator_t *op, lc_record_t *r, lc_err_t *err);
+/* The chain that `transforms` of a resolved config asks for. host: the task's, of which stages get names and
+ * the ends of waits. */
+lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, bool source,
+                         const lc_script_host_t *host, lc_err_t *err);
+void lc_chain_free(lc_chain_t *c); /* NULL is fine */
+/* All stages over records[0..*n) through the operator: what is filtered out or skipped becomes
+ * LC_REC_DROPPED. 0; -1: the task fails, those before records[*n] went through. */
+int lc_chain_run(lc_chain_t *c, lc_operator_t *op, lc_batch_t *b, uint32_t *n, lc_err_t *err);
 
 #endif

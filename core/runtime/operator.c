@@ -59,7 +59,7 @@ static void tell(lc_operator_t *op, lc_stage_t stage, const char *class_name, co
                           .task = op->task,
                           .stage = stage,
                           .class_name = class_name,
-                          .record = record,
+                          .record = lc_record_given(record),
                           .sink = op->sink,
                           .err = err};
 

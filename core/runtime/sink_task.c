@@ -89,16 +89,15 @@ static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
         return rc;
 }
 
-/* Convert and transform s->batch in place; failed and dropped records leave it but count as consumed. */
-static int prepare(lc_sink_t *s, lc_err_t *err)
+/* Convert records[0..*n): what is skipped or no longer ours becomes LC_REC_DROPPED. 0; -1: records[*n] fails. */
+static int convert_all(lc_sink_t *s, uint32_t *n, lc_err_t *err)
 {
         lc_task_t *t = s->t;
         lc_batch_t *b = s->batch;
         lc_sink_part_t *part = NULL;
         const char *topic = NULL;
-        uint32_t keep = 0;
 
-        for (uint32_t i = 0; i < b->n; i++) {
+        for (uint32_t i = 0; i < *n; i++) {
                 lc_record_t *r = &b->records[i];
                 int rc;
 
@@ -107,18 +106,54 @@ static int prepare(lc_sink_t *s, lc_err_t *err)
                         part = lc_sink_parts_find(&s->parts, topic, r->u.snk.partition);
                         lc_topics_used_note(&s->used, t, topic, s->now);
                 }
-                if (!part)
-                        continue; /* no longer ours */
-                rc = convert(t, r, err);
-                if (!rc && t->chain->n)
-                        rc = lc_chain_apply(t->chain, &t->op, r, err);
-                if (rc < 0)
-                        return -1;
-                part->consumed = r->u.snk.offset + 1;
-                if (rc)
+                r->state = LC_REC_NEW;
+                if (!part) { /* no longer ours */
+                        r->state = LC_REC_DROPPED;
                         continue;
-                if (keep != i)
-                        b->records[keep] = *r;
+                }
+                rc = convert(t, r, err);
+                if (rc < 0) {
+                        *n = i;
+                        return -1;
+                }
+                if (rc)
+                        r->state = LC_REC_DROPPED;
+                part->consumed = r->u.snk.offset + 1;
+        }
+        return 0;
+}
+
+/* Convert and transform s->batch in place; failed and dropped records leave it but count as consumed. */
+static int prepare(lc_sink_t *s, lc_err_t *err)
+{
+        lc_task_t *t = s->t;
+        lc_batch_t *b = s->batch;
+        uint32_t n = b->n, keep = 0;
+        lc_err_t converting, transforming;
+        int bad;
+
+        lc_err_clear(&converting);
+        lc_err_clear(&transforming);
+        bad = convert_all(s, &n, &converting);
+        if (t->chain->n && t->op.reporters && lc_batch_keep_given(b))
+                return lc_err_set(err, LC_FATAL, 0, "Out of memory for the records before transforms");
+        /* an earlier record's transform comes before a later one's converter */
+        if (t->chain->n && lc_chain_run(t->chain, &t->op, b, &n, &transforming)) {
+                *err = transforming;
+                return -1;
+        }
+        if (bad) {
+                *err = converting;
+                return -1;
+        }
+        for (uint32_t i = 0; i < b->n; i++) {
+                if (b->records[i].state != LC_REC_NEW)
+                        continue;
+                if (keep != i) {
+                        b->records[keep] = b->records[i];
+                        if (b->given)
+                                b->given[keep] = b->given[i];
+                }
                 keep++;
         }
         b->n = keep;

@@ -405,24 +405,36 @@ static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
         return rc;
 }
 
-/* Transform and convert the whole batch. A failure is kept until the records before it are sent. */
+/* What a report or commit_record shows is the record as the script made it (Java: preTransformRecord). */
+static int transform(source_t *s)
+{
+        lc_task_t *t = s->t;
+
+        if ((s->commits_records || t->op.reporters) && lc_batch_keep_given(s->batch))
+                return lc_err_set(&s->after, LC_FATAL, 0, "Out of memory for the records before transforms");
+        return lc_chain_run(t->chain, &t->op, s->batch, &s->limit, &s->after);
+}
+
+/* Transform and convert the whole batch. A failure is kept until the records before it are sent; the
+ * earliest record's counts. */
 static void prepare(source_t *s)
 {
         lc_task_t *t = s->t;
         lc_batch_t *b = s->batch;
-        bool transforms = t->chain->n > 0;
+        lc_err_t err;
 
+        lc_err_clear(&err);
         s->at = 0;
         s->limit = b->n;
         s->scattered = false;
-        for (uint32_t i = 0; i < b->n; i++) {
+        if (t->chain->n && transform(s))
+                s->failed_after = true;
+        for (uint32_t i = 0; i < s->limit; i++) {
                 lc_record_t *r = &b->records[i];
-                int rc = transforms ? lc_chain_apply(t->chain, &t->op, r, &s->after) : 0;
+                int rc = __builtin_expect(r->state == LC_REC_NEW, 1) ? convert(t, r, &err) : 1;
 
-                if (!rc)
-                        rc = convert(t, r, &s->after);
                 if (!rc && __builtin_expect(r->timestamp < -1, 0))
-                        rc = lc_err_set_cls(&s->after, LC_FATAL, 0,
+                        rc = lc_err_set_cls(&err, LC_FATAL, 0,
                                             "org.apache.kafka.common.errors.InvalidRecordException",
                                             "Invalid record timestamp %" PRId64, r->timestamp);
                 if (rc > 0) {
@@ -432,6 +444,7 @@ static void prepare(source_t *s)
                 } else if (rc < 0) {
                         s->limit = i;
                         s->failed_after = true;
+                        s->after = err;
                         break;
                 }
         }

@@ -239,8 +239,7 @@ static int build(lc_task_t *t, lc_err_t *err)
         t->op.wait_arg = t;
         if (!(t->key = lc_services_converter(t->sv, t->config, "key", err)) ||
             !(t->value = lc_services_converter(t->sv, t->config, "value", err)) ||
-            !(t->header = lc_services_converter(t->sv, t->config, "header", err)) ||
-            !(t->chain = lc_chain_new(t->sv, t->config, err)))
+            !(t->header = lc_services_converter(t->sv, t->config, "header", err)))
                 return -1;
         size = lc_client_java_value(t->sv->config, LC_CLIENT_PRODUCER, t->config, "max.request.size");
         t->host = (lc_script_host_t){.arg = t,
@@ -253,6 +252,9 @@ static int build(lc_task_t *t, lc_err_t *err)
                 t->host.offset_get = host_offset_get;
                 t->host.timeout = host_timeout;
         }
+        t->chain = lc_chain_new(t->sv, t->config, t->ops->role == LC_SCRIPT_SOURCE_TASK, &t->host, err);
+        if (!t->chain)
+                return -1;
         if (t->ops->build(t, err))
                 return -1;
         t->script = lc_script_new(t->plugin, t->ops->role, &t->host, err);

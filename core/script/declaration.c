@@ -1,6 +1,7 @@
 /* declaration.c - see declaration.h. The caller's thread. Spec: spec/unit/plugins_spec.lua. */
 #include "script/declaration.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -329,6 +330,39 @@ static void push_typed(lua_State *L, const lc_config_row_t *row, const char *tex
         }
 }
 
+/* Java's ConfigDef.parse() takes duplicates out of lists that must have none; validation refuses them. One
+ * property with the rest, or NULL: the row has no such list, or there is nothing to do. */
+static lc_props_t *without_duplicates(const lc_config_row_t *row, const lc_props_t *config)
+{
+        const char *text = lc_props_get(config, row->name);
+        lc_strv_t items = {NULL, 0}, kept = {NULL, 0};
+        lc_props_t *out = NULL;
+
+        if (!text || (row->check != lc_check_list && row->check != lc_check_list_non_empty))
+                return NULL;
+        lc_strv_split(&items, text);
+        for (size_t i = 0; i < items.n; i++)
+                if (!lc_strv_has(&kept, items.v[i]))
+                        lc_strv_add(&kept, items.v[i]);
+        if (kept.n < items.n) {
+                lc_buf_t b = LC_BUF_INIT;
+                for (size_t i = 0; i < kept.n; i++) {
+                        lc_buf_adds(&b, i ? "," : "");
+                        lc_buf_adds(&b, kept.v[i]);
+                }
+                lc_log(LC_WARN, "SCRIPT",
+                       "Configuration key \"%s\" contains duplicate values. Duplicates will be removed. The "
+                       "original value is: %s, the updated value is: %s",
+                       row->name, text, b.p ? b.p : "");
+                out = lc_props_new();
+                lc_props_set(out, row->name, b.p ? b.p : "");
+                lc_buf_free(&b);
+        }
+        lc_strv_free(&items);
+        lc_strv_free(&kept);
+        return out;
+}
+
 void lc_state_push_config(lua_State *L, const lc_plugin_t *plugin, const lc_props_t *config, lc_strv_t *bad)
 {
         lc_state_t *st = lc_state_of(L);
@@ -341,11 +375,15 @@ void lc_state_push_config(lua_State *L, const lc_plugin_t *plugin, const lc_prop
         }
         for (int i = 0; i < plugin->nrows; i++) {
                 const lc_config_row_t *row = &plugin->rows[i];
+                lc_props_t *distinct = bad ? NULL : without_duplicates(row, config);
+                int rc;
 
                 lc_strv_free(&st->texts);
                 free(st->text);
                 st->text = NULL;
-                if (lc_config_parse(row, row->name, config, &st->text, &st->texts) < 0) {
+                rc = lc_config_parse(row, row->name, distinct ? distinct : config, &st->text, &st->texts);
+                lc_props_free(distinct);
+                if (rc < 0) {
                         if (!bad) {
                                 lc_err_set_cls(&err, LC_FATAL, 0, LC_CLS_CONFIG, "%s",
                                                st->texts.n ? st->texts.v[0] : "");

@@ -145,6 +145,12 @@ end
 
 local set_batch, set_text, set_at
 
+--- v = the topic as a STRING that shares its memory.
+function _M.set_topic_text(r, v)
+  v.type, v.flags, v.pad, v.len = STRING, 0, 0, #_M.topic(r)
+  v.u.s = r.topic
+end
+
 --- Another topic. Records of a batch with the same topic share its memory: the producer groups by that.
 function _M.set_topic(r, text)
   if r.batch ~= set_batch or text ~= set_text then
@@ -155,8 +161,15 @@ function _M.set_topic(r, text)
   r.topic = set_at
 end
 
---- Called between two batches: the memory of the last one may be gone.
-function _M.forget_batch() topic_at, topic_batch, set_batch, set_text, set_at = nil, nil, nil, nil, nil end
+--- Number of the running call over a batch: another one than when an address was remembered means that it may have
+-- been used again.
+_M.run = 0
+
+--- Called before each run over a batch.
+function _M.next_run()
+  _M.run = _M.run + 1
+  topic_at, topic_batch, set_batch, set_text, set_at = nil, nil, nil, nil, nil
+end
 
 --- Append a header: name, value (copied, 16 bytes), schema or nil.
 function _M.add_header(r, name, v, schema)
@@ -211,6 +224,9 @@ end
 function _M.set_constant(r, v, constant)
   if C.lc_cells_text(r.batch, STRING, constant.bytes, constant.len, v) < 0 then oom() end
 end
+
+--- A Lua string of a C string: field and header names.
+function _M.string(p) return ffi_string(p) end
 
 --- The Lua string of a STRING or BYTES value.
 function _M.text(v) return ffi_string(v.u.s, v.len) end

@@ -112,7 +112,7 @@ function _M.new(load, is_source)
 
   --- Records [from, to) of x.batch; the first one goes on at `stage`.
   function R.run(from, stage, to)
-    cells.forget_batch()
+    cells.next_run()
     if author then author.begin() end
     if stage > 0 then
       step(stages, from, stage)

@@ -35,11 +35,8 @@ local function plan_of(self, schema)
       index[#index + 1] = -1
     end
   end
-  -- a required field that may stay unset has to be looked at, record by record
-  local strict = (self.partition and not self.partition.optional) or (self.timestamp and not self.timestamp.optional)
-    or (self.topic and not self.topic.optional)
   return { schema = b:finish(), index = cells.indices(index), topic = at.topic, partition = at.partition,
-    offset = at.offset, timestamp = at.timestamp, static = at.static, strict = strict or false }
+    offset = at.offset, timestamp = at.timestamp, static = at.static }
 end
 
 function M:configure(config)
@@ -50,7 +47,7 @@ function M:configure(config)
   end
   if self.static and config["static.value"] == nil then
     cells.config_error("static.value", "null", "No value specified for static field: "
-      .. "org.apache.kafka.connect.transforms.InsertField$InsertionSpec@" .. self.static.name)
+      .. "org.apache.kafka.connect.transforms.InsertField$InsertionSpec@0")
   end
   self.text = self.static and cells.constant(config["static.value"])
   self.out = cells.cell()
@@ -67,7 +64,7 @@ local function apply_map(self, r, slot)
   local out = self.out
   cells.require_map(r[slot], PURPOSE)
   cells.map(r, out, r[slot], 5)
-  if self.topic then cells.set_c_text(r, cells.map_put(r, out, self.topic.name), r.topic) end
+  if self.topic then cells.set_topic_text(r, cells.map_put(r, out, self.topic.name)) end
   if self.partition and r.partition >= 0 then
     cells.set_int(cells.map_put(r, out, self.partition.name), cells.INT32, r.partition)
   end
@@ -88,7 +85,7 @@ local function apply_struct(self, r, slot, schema)
   local plan = self.plans:get(schema)
   cells.project(r, out, v, plan.schema, plan.index, self.defaults)
   local fields = out.u.st.fields
-  if plan.topic then cells.set_c_text(r, fields[plan.topic], r.topic) end
+  if plan.topic then cells.set_topic_text(r, fields[plan.topic]) end
   if plan.partition and r.partition >= 0 then cells.set_int(fields[plan.partition], cells.INT32, r.partition) end
   if plan.offset then
     require_sink()

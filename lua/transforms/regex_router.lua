@@ -29,9 +29,9 @@ return connect.transform {
   end,
 
   apply_cells = function(self, r)
-    if r.topic ~= self.at or r.batch ~= self.batch then -- records of a batch share their topic
-      local topic = cells.topic(r)
-      self.at, self.batch = r.topic, r.batch
+    local topic = cells.topic(r)
+    if topic ~= self.at then -- records of a batch share their topic mostly
+      self.at = topic
       self.to = java.matches(self.regex, topic) and java.replace_first(self.regex, topic, self.replacement) or nil
     end
     if self.to then cells.set_topic(r, self.to) end

@@ -25,13 +25,27 @@ local function set_of(list)
   return out
 end
 
+local function keeps(self, name) return not self.excluded[name] and (self.all or self.included[name] or false) end
+
+local function plan_of(self, schema)
+  local b, index = cells.builder(cells.STRUCT):basics(schema), {}
+  for i = 0, schema.nfields - 1 do
+    local name = cells.string(schema.fields[i].name)
+    if keeps(self, name) then
+      b:field(self.renames[name] or name, schema.fields[i].schema)
+      index[#index + 1] = i
+    end
+  end
+  return { schema = b:finish(), index = cells.indices(index) }
+end
+
 function M:configure(config)
   self.excluded, self.included = set_of(config.exclude), set_of(config.include)
   self.renames = renames_of(config.renames)
   self.all = #config.include == 0
   self.defaults = config["replace.null.with.default"]
   self.out = cells.cell()
-  self.plans = cells.plans(function(schema) return self:plan(schema) end)
+  self.plans = cells.plans(function(schema) return plan_of(self, schema) end)
   -- for maps: what happens to each name that the config mentions
   local list, seen = {}, {}
   local function mention(name)
@@ -49,24 +63,10 @@ function M:configure(config)
   local action = {}
   for i, name in ipairs(list) do
     local new = self.renames[name]
-    action[i] = not self:keeps(name) and cells.DROP or new and seen[new] or cells.KEEP
+    action[i] = not keeps(self, name) and cells.DROP or new and seen[new] or cells.KEEP
   end
   self.names, self.action = cells.names(list), cells.indices(action)
   self.other = self.all and cells.KEEP or cells.DROP
-end
-
-function M:keeps(name) return not self.excluded[name] and (self.all or self.included[name] or false) end
-
-function M:plan(schema)
-  local b, index = cells.builder(cells.STRUCT):basics(schema), {}
-  for i = 0, schema.nfields - 1 do
-    local name = cells.string(schema.fields[i].name)
-    if self:keeps(name) then
-      b:field(self.renames[name] or name, schema.fields[i].schema)
-      index[#index + 1] = i
-    end
-  end
-  return { schema = b:finish(), index = cells.indices(index) }
 end
 
 function M:apply_cells(r, slot)
@@ -88,7 +88,7 @@ end
 return connect.transform {
   name = "ReplaceField", class = "org.apache.kafka.connect.transforms.ReplaceField", on = { "key", "value" },
   doc = "Filter or rename fields.",
-  configure = M.configure, apply_cells = M.apply_cells, methods = { plan = M.plan, keeps = M.keeps },
+  configure = M.configure, apply_cells = M.apply_cells,
   config = {
     { "exclude", type = "list", default = "", distinct = true, importance = "medium",
       doc = "Fields to exclude. This takes precedence over the fields to include." },

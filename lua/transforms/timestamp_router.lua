@@ -43,10 +43,10 @@ return connect.transform {
       if not f then cells.fail("java.lang.IllegalArgumentException", message) end
       self.format = f
     end
-    if r.timestamp ~= self.last_timestamp or r.topic ~= self.last_topic or r.batch ~= self.last_batch then
+    if r.timestamp ~= self.last_timestamp or r.topic ~= self.last_topic or cells.run ~= self.last_run then
       local text = java.format(self.format, r.timestamp)
       self.to = replace(replace(self.topic_format, "${topic}", cells.topic(r)), "${timestamp}", text)
-      self.last_timestamp, self.last_topic, self.last_batch = r.timestamp, r.topic, r.batch
+      self.last_timestamp, self.last_topic, self.last_run = r.timestamp, r.topic, cells.run
     end
     cells.set_topic(r, self.to)
   end,
