@@ -16,8 +16,7 @@ enum { MS_PER_DAY = 86400000 };
 
 /* ---- parsing ---- */
 
-/* Character.digit(c, 10) for characters of the basic plane. */
-static int digit_of(uint32_t c)
+int lc_java_digit(uint32_t c)
 {
         static const uint16_t zeros[] = {0x0030, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6,
                                          0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6, 0x0E50, 0x0ED0,
@@ -48,7 +47,7 @@ int lc_java_parse_integer(const char *s, size_t n, lc_type_t type, int64_t *out,
         if (i == n)
                 return bad_number(s, n, why);
         for (; i < n; i += used) {
-                int d = digit_of(lc_utf8_next(s + i, n - i, &used, NULL));
+                int d = lc_java_digit(lc_utf8_next(s + i, n - i, &used, NULL));
 
                 if (d < 0 || __builtin_mul_overflow(v, 10, &v) ||
                     __builtin_sub_overflow(v, d, &v)) /* below zero there is room for one more */
@@ -280,24 +279,28 @@ static int to_text(const lc_value_t *v, lc_arena_t *a, lc_value_t *out, lc_err_t
         return rc;
 }
 
-/* Date, Time and Timestamp as their integers. */
-static int logical(lc_value_t *v, lc_err_t *err)
+/* What the schema calls a Date, Time or Timestamp as its integer. */
+static int logical(const lc_schema_t *schema, lc_value_t *v, lc_err_t *err)
 {
-        if (v->type == LC_DATE) {
+        lc_type_t type = schema ? schema->logical : LC_NULL;
+
+        if (v->type < LC_DATE || v->type > LC_TIMESTAMP)
+                return 0;
+        if (type == LC_DATE) {
                 if (v->u.i % MS_PER_DAY)
                         return lc_err_set_cls(
                                 err, LC_DATA, 0, LC_CLS_DATA,
                                 "Kafka Connect Date type should not have any time fields set to "
                                 "non-zero values.");
                 *v = (lc_value_t){.type = LC_INT32, .u.i = v->u.i / MS_PER_DAY};
-        } else if (v->type == LC_TIME) {
+        } else if (type == LC_TIME) {
                 if (v->u.i < 0 || v->u.i > MS_PER_DAY)
                         return lc_err_set_cls(
                                 err, LC_DATA, 0, LC_CLS_DATA,
                                 "Kafka Connect Time type should not have any date fields set to "
                                 "non-zero values.");
                 v->type = LC_INT32;
-        } else if (v->type == LC_TIMESTAMP) {
+        } else if (type == LC_TIMESTAMP) {
                 v->type = LC_INT64;
         }
         return 0;
@@ -345,7 +348,7 @@ int lc_cast_value(const lc_schema_t *schema, const lc_value_t *value, lc_type_t 
                 return -1;
         if (target == LC_STRING)
                 return to_text(&v, a, out, err);
-        if (logical(&v, err))
+        if (logical(schema, &v, err))
                 return -1;
         if (v.type == LC_STRING && target != LC_BOOLEAN)
                 return parse(&v, target, out, err);

@@ -16,6 +16,8 @@
 int lc_cast_value(const lc_schema_t *schema, const lc_value_t *value, lc_type_t target, lc_arena_t *a,
                   lc_value_t *out, lc_err_t *err);
 
+/* Character.digit(c, 10) for the basic plane, -1 if it is none. */
+int lc_java_digit(uint32_t c);
 /* Byte.parseByte() .. Long.parseLong() by type. -1: *why (120 bytes and more) is NumberFormatException's
  * text. */
 int lc_java_parse_integer(const char *s, size_t n, lc_type_t type, int64_t *out, lc_buf_t *why);

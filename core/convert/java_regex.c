@@ -2,7 +2,7 @@
  * java_regex.c - see java_regex.h: compiled expressions, matching and replacing. The translation is in
  * java_regex_parse.c.
  *
- * Threads: one owner an expression.   Tests: spec/unit/java_regex_spec.lua
+ * Threads: one owner an expression.   Tests: spec/golden/regex_spec.lua
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "convert/java_regex.h"

@@ -6,7 +6,7 @@
  * limit of steps: a pattern that would take for ever ends with an error. Threads:   a compiled expression has
  * one owner. Ownership: lc_java_regex_free(). Errors:    patterns: LC_FATAL,
  * java.util.regex.PatternSyntaxException. Matches and replacements: LC_FATAL, with Java's class where Java
- * has the case. Tests:     spec/unit/java_regex_spec.lua
+ * has the case. Tests:     spec/golden/regex_spec.lua
  */
 #ifndef LC_CONVERT_JAVA_REGEX_H
 #define LC_CONVERT_JAVA_REGEX_H

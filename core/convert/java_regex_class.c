@@ -2,7 +2,7 @@
  * java_regex_class.c - see java_regex_class.h.
  *
  * PCRE2 10.42 has no unions and intersections of classes, so they become alternatives and lookaheads.
- * Threads: any.   Tests: spec/unit/java_regex_spec.lua
+ * Threads: any.   Tests: spec/golden/regex_spec.lua
  */
 #include "convert/java_regex_class.h"
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /*
  * java_regex_class.h - sets of characters while a Java pattern is translated: inside this room only.
  *
- * Threads:   any.   Tests: spec/unit/java_regex_spec.lua
+ * Threads:   any.   Tests: spec/golden/regex_spec.lua
  */
 #ifndef LC_CONVERT_JAVA_REGEX_CLASS_H
 #define LC_CONVERT_JAVA_REGEX_CLASS_H

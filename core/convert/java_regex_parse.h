@@ -1,7 +1,7 @@
 /*
  * java_regex_parse.h - a java.util.regex pattern as a PCRE2 pattern: inside this room only.
  *
- * Threads:   any.   Tests: spec/unit/java_regex_spec.lua
+ * Threads:   any.   Tests: spec/golden/regex_spec.lua
  */
 #ifndef LC_CONVERT_JAVA_REGEX_PARSE_H
 #define LC_CONVERT_JAVA_REGEX_PARSE_H

@@ -6,6 +6,7 @@
  * Tests:     spec/golden/converters_spec.lua
  */
 #include "convert/converter.h"
+#include "convert/java_calendar.h"
 #include "convert/json.h"
 #include "data/decimal.h"
 #include "data/java_hash.h"
@@ -77,15 +78,17 @@ static void append_date(int64_t ms, lc_buf_t *out)
 {
         static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
         time_t s = (time_t)(ms / 1000 - (ms % 1000 < 0));
+        int32_t f[LC_CAL_FIELDS];
         struct tm tm;
 
         if (!localtime_r(&s, &tm)) {
                 lc_buf_printf(out, "%" PRId64, ms);
                 return;
         }
-        lc_buf_printf(out, "%.3s %.3s %02d %02d:%02d:%02d %s %d", days + 3 * tm.tm_wday,
-                      months + 3 * tm.tm_mon, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                      tm.tm_zone ? tm.tm_zone : "UTC", tm.tm_year + 1900);
+        lc_calendar_of(ms + tm.tm_gmtoff * 1000, f); /* Julian before 1582, years without a sign */
+        lc_buf_printf(out, "%.3s %.3s %02d %02d:%02d:%02d %s %d", days + 3 * (f[LC_CAL_DAY_OF_WEEK] - 1),
+                      months + 3 * f[LC_CAL_MONTH], f[LC_CAL_DAY_OF_MONTH], f[LC_CAL_HOUR_OF_DAY],
+                      f[LC_CAL_MINUTE], f[LC_CAL_SECOND], tm.tm_zone ? tm.tm_zone : "UTC", f[LC_CAL_YEAR]);
 }
 
 /* Java prints an identity; ours is made of the address. */

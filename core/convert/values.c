@@ -6,6 +6,7 @@
  */
 #include "convert/values.h"
 #include "base/alloc.h"
+#include "convert/cast.h"
 #include "convert/converter.h"
 #include "convert/json.h"
 #include "convert/text.h"
@@ -196,6 +197,31 @@ static void take_int(int64_t i, typed_t *out)
         out->value = (lc_value_t){.type = (uint8_t)t, .u.i = i};
 }
 
+/* BigDecimal takes the digits of all scripts: the token with ASCII digits. false when memory is out. */
+static bool plain_digits(parser_t *ps, token_t *t)
+{
+        char *copy;
+        size_t n = 0, used;
+
+        if (lc_text_ascii(t->p, t->n))
+                return true;
+        copy = lc_arena_alloc(ps->arena, t->n);
+        if (!copy)
+                return false;
+        for (size_t i = 0; i < t->n; i += used) {
+                int d = lc_java_digit(lc_utf8_next(t->p + i, t->n - i, &used, NULL));
+
+                if (d >= 0) {
+                        copy[n++] = (char)('0' + d);
+                } else {
+                        memcpy(copy + n, t->p + i, used);
+                        n += used;
+                }
+        }
+        *t = (token_t){copy, n};
+        return true;
+}
+
 static int take_number(parser_t *ps, token_t t, typed_t *out)
 {
         const lc_decimal_t *d;
@@ -204,7 +230,7 @@ static int take_number(parser_t *ps, token_t t, typed_t *out)
         int64_t i;
         double wide;
         float narrow;
-        int rc = lc_decimal_parse(ps->arena, t.p, t.n, &d);
+        int rc = plain_digits(ps, &t) ? lc_decimal_parse(ps->arena, t.p, t.n, &d) : LC_DECIMAL_OOM;
 
         if (rc < 0)
                 return rc == LC_DECIMAL_OOM ? OOM : REFUSED;
@@ -258,11 +284,14 @@ static bool token_as_temporal(parser_t *ps, token_t t, typed_t *out)
 
 static int parse_token(parser_t *ps, bool embedded, token_t t, typed_t *out)
 {
+        size_t used;
         char c;
 
         if (!t.n)
                 return BROKEN; /* control characters only: Java runs into an index error */
         c = *t.p;
+        if (c & 0x80 && lc_java_digit(lc_utf8_next(t.p, t.n, &used, NULL)) >= 0)
+                c = '0';
         if (c >= '0' && c <= '9' && token_as_temporal(ps, t, out))
                 return OK;
         if ((c >= '0' && c <= '9') || c == '+' || c == '-') {

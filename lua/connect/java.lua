@@ -34,6 +34,7 @@ int lc_values_parse(const char *text, size_t n, lc_arena_t *a, lc_values_held_t 
 void lc_values_release(lc_values_held_t *h);
 void lc_arena_init(lc_arena_t *a);
 void lc_arena_free(lc_arena_t *a);
+int lc_java_hash_order(const lc_value_t *items, uint32_t n, uint32_t *order);
 int lc_value_copy(lc_arena_t *a, const lc_value_t *from, lc_value_t *to);
 void lc_schema_to_string(const lc_schema_t *s, lc_buf_t *out);
 ]]
@@ -132,6 +133,21 @@ end
 --- out = the number that a text stands for, of v's Java class. false: it stands for none.
 function _M.convert_number(r, out, text, v)
   return C.lc_java_convert_number(text, #text, v, r.batch.arena, out) == 0
+end
+
+-- names -------------------------------------------------------------------------------------------
+
+--- The texts of a list in the order in which Java's HashMap lists them: what fails first is then the same.
+function _M.hash_order(list)
+  local items, order = ffi_new("lc_value_t[?]", 2 * #list + 1), ffi_new("uint32_t[?]", #list + 1)
+  for i = 1, #list do
+    local v = items[2 * i - 2]
+    v.type, v.len, v.u.s = cells.STRING, #list[i], list[i]
+  end
+  if C.lc_java_hash_order(items, #list, order) < 0 then error(errors.new("fatal", "out of memory"), 0) end
+  local out = {}
+  for i = 1, #list do out[i] = list[order[i - 1] + 1] end
+  return out
 end
 
 -- literals ----------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ return connect.transform {
   configure = function(self, config)
     local spec, message = parse(config.spec)
     if not spec then cells.config_error(message) end
-    self.whole, self.fields, self.order = spec.whole, spec.fields, spec.order
+    self.whole, self.fields, self.order = spec.whole, spec.fields, java.hash_order(spec.order)
     self.defaults = config["replace.null.with.default"]
     self.out, self.field = cells.cell(), cells.cell()
     self.plans = cells.plans(function(schema) return plan_of(self, schema) end)

@@ -107,7 +107,7 @@ return connect.transform {
   },
 
   configure = function(self, config)
-    self.fields, self.names, self.replacement = config.fields, {}, config.replacement
+    self.fields, self.names, self.replacement = java.hash_order(config.fields), {}, config.replacement
     for _, f in ipairs(self.fields) do self.names[f] = true end
     self.defaults = config["replace.null.with.default"]
     self.empty, self.out, self.field = cells.constant "", cells.cell(), cells.cell()

@@ -6,8 +6,6 @@ local java = require "connect.java"
 local PURPOSE = "converting timestamp formats"
 local DAY = 86400000LL
 local MAX, MIN = 0x7fffffffffffffffLL, -0x7fffffffffffffffLL - 1
-local ERA = -62135769600000LL -- January 1 of the year 1, as Java counts
-local EPOCH_BC = -124304284800000LL -- January 1, 1970 BC: a Time of a date before that keeps its era
 
 -- How a value means a time: by its schema, or by its Java class.
 local STRING, UNIX, DATE = 1, 2, 3
@@ -84,7 +82,7 @@ local function write(self, r, out, ms)
   elseif target == "Date" then
     cells.set_int(out, cells.DATE, day_of(ms) * DAY)
   elseif target == "Time" then
-    cells.set_int(out, cells.TIME, ms - day_of(ms) * DAY + (ms < ERA and EPOCH_BC or 0))
+    cells.set_int(out, cells.TIME, ms - day_of(ms) * DAY)
   else
     cells.set_int(out, cells.TIMESTAMP, ms)
   end
