@@ -536,8 +536,8 @@ describe("forwarding", function()
   local function sent(method, uri, headers, body, change)
     local _, c = call(method, uri, headers, body)
     local req = c.call.req
-    req.forward_url = dup "http://other:8083/"
     if change then change(req) end
+    if req.forward_url == nil then req.forward_url = dup "http://other:8083/" end
     local bytes = buffer()
     C.lc_buf_add(bytes, body or "", #(body or ""))
     local out = ffi.gc(C.lc_rest_forward(c.call, req, bytes), C.lc_http_call_free)
