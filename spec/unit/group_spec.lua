@@ -352,9 +352,10 @@ describe("group member", function()
       end, 10)
     end
     local function working()
-      local m = member()
+      local m = member { start = false }
       m:configure("a", 1)
       assert.is_false(may(m))
+      m:start()
       while #m.own == 0 do
         m:assignment()
         if #m.own == 0 then m:rejoin() end
