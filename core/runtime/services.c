@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "script/script.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,7 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
         bool header = !strcmp(role, "header");
         const lc_props_t *from = connector_config;
         const lc_converter_class_t *cls;
+        const lc_plugin_t *scripted = NULL;
         const char *name;
         char key[64], prefix[64];
         lc_converter_t *cv;
@@ -157,24 +159,32 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
                 from = lc_worker_config_originals(s->config);
         }
         cls = name ? lc_converter_class_find(name) : NULL;
-        if (!cls) {
+        if (!cls && name)
+                scripted = lc_plugins_find(
+                        s->plugins, 1u << (header ? LC_PLUGIN_HEADER_CONVERTER : LC_PLUGIN_CONVERTER), name,
+                        err);
+        if (!cls && !scripted) {
+                if (err->kind && err->code != 404) /* there, but broken */
+                        return NULL;
+                lc_err_clear(err);
                 lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
                                "Invalid value %s for configuration %s: Class %s could not be found.",
                                name ? name : "null", key, name ? name : "null");
                 return NULL;
         }
-        if (header ? !cls->header_converter : !cls->converter) {
+        if (cls && (header ? !cls->header_converter : !cls->converter)) {
                 lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONNECT,
                                "Failed to find any class that implements %s and which name matches %s",
                                header ? "HeaderConverter" : "Converter", name);
                 return NULL;
         }
         config = lc_props_prefixed(from, prefix);
-        cv = cls->create(cls, config, role, err);
+        cv = cls ? cls->create(cls, config, role, err)
+                 : lc_script_converter_new(scripted, config, role, err);
         lc_props_free(config);
         if (cv)
                 lc_log(LC_DEBUG, "TASK", "Set up the %s converter class %s using the %s config", role,
-                       cls->class_name, from == connector_config ? "connector" : "worker");
+                       cv->cls->class_name, from == connector_config ? "connector" : "worker");
         return cv;
 }
 

@@ -20,11 +20,10 @@ void lc_plugin_add_aliases(lc_plugin_t *p)
         char *pruned;
 
         simple = simple ? simple + 1 : p->class_name;
-        if (strchr(simple, '$')) /* Java's simple name would be Key or Value: never unique */
-                return;
         if (!lc_strv_has(&p->aliases, simple))
                 lc_strv_add(&p->aliases, simple);
-        if (!ends_with(simple, endings[p->type]))
+        /* Java's simple name of a nested class would be Key or Value, which is never unique: ours is Cast$Key */
+        if (strchr(simple, '$') || !ends_with(simple, endings[p->type]))
                 return;
         pruned = lc_strndup(simple, strlen(simple) - strlen(endings[p->type]));
         if (!lc_strv_has(&p->aliases, pruned))

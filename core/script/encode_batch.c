@@ -223,7 +223,7 @@ const lc_schema_t *lc_encode_schema(lc_encoder_t *e, lc_batch_t *b, int idx, con
         if (!schema)
                 lc_encode_error(e, "a schema's name or one of connect.schema expected, got %s",
                                 luaL_typename(L, idx));
-        if (lc_batch_hold_schema(b, schema) < 0)
+        if (b && lc_batch_hold_schema(b, schema) < 0)
                 lc_encode_error(e, "out of memory");
         return schema;
 }

@@ -393,6 +393,19 @@ static void plain_value(lc_encoder_t *e, int idx, lc_value_t *out, int depth)
         lc_encode_error(e, "a %s cannot be a value", luaL_typename(L, idx));
 }
 
+/* A Lua value of another type than the schema's. */
+static void mismatch(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_value_t *out, int depth)
+{
+        if (e->blame) { /* say it as Connect does */
+                lc_err_t err = {0};
+                plain_value(e, idx, out, depth);
+                if (lc_validate_value(schema, out, &err) < 0)
+                        lc_state_raise(e->L, &err);
+        }
+        lc_encode_error(e, "a Lua %s for the schema type %s", luaL_typename(e->L, idx),
+                        lc_type_name(schema->type));
+}
+
 static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_value_t *out, int depth)
 {
         static const struct {
@@ -413,6 +426,9 @@ static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_
                         refuse(e, &err);
                 return;
         }
+        if (e->blame && schema->type <= LC_FLOAT64 && type != LUA_TNUMBER && type != CDATA &&
+            !(schema->type >= LC_FLOAT32 && type == LUA_TTABLE && has_mt(e, idx, e->flt)))
+                mismatch(e, idx, schema, out, depth);
         switch (schema->type) {
         case LC_INT8:
         case LC_INT16:
@@ -474,14 +490,7 @@ static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_
         default:
                 break;
         }
-        if (e->blame) { /* say it as Connect does */
-                lc_err_t err = {0};
-                plain_value(e, idx, out, depth);
-                if (lc_validate_value(schema, out, &err) < 0)
-                        lc_state_raise(L, &err);
-        }
-        lc_encode_error(e, "a Lua %s for the schema type %s", luaL_typename(L, idx),
-                        lc_type_name(schema->type));
+        mismatch(e, idx, schema, out, depth);
 }
 
 static void encode(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_value_t *out, int depth)

@@ -14,6 +14,7 @@
 #include "base/strv.h"
 #include "base/waker.h"
 #include "config/plugin.h"
+#include "convert/converter.h"
 #include "data/record.h"
 #include "kafka/consumer.h"
 
@@ -78,6 +79,11 @@ int lc_script_put(lc_script_t *s, lc_batch_t *batch /* may have n 0 */,
 /* offsets: what would be committed, in; what may be committed, out (a task without pre_commit flushes and
  * leaves it). Entries the task leaves out get offset -1001. */
 int lc_script_pre_commit(lc_script_t *s, lc_topic_partition_t *offsets, size_t n, lc_err_t *err);
+
+/* An instance of a converter written in Lua; destroyed through its class. config: without the prefix. role: "key",
+ * "value" or "header". The plugin must outlive it. */
+lc_converter_t *lc_script_converter_new(const lc_plugin_t *plugin, const lc_props_t *config, const char *role,
+                                        lc_err_t *err);
 
 /* The chain that `transforms` and `predicates` of a resolved config ask for: one Lua state for all stages.
  * Errors are what `configure` raised (a ConfigException mostly). host: connector, task, stop, stopping. */

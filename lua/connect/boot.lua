@@ -275,6 +275,34 @@ function R.pre_commit(tps)
   return true
 end
 
+-- converter
+function R.converter(config, which)
+  fast()
+  object = setmetatable({ config = config, role = which, is_key = which == "key" }, { __index = decl })
+  local problem = require("connect.describe").validate(decl, config, {})[1]
+  if problem then
+    local text = problem.whole and problem.message
+      or ("Invalid value %s for configuration %s: %s"):format(values.tostring(config[problem.key]), problem.key,
+        problem.message)
+    error(errors.new("fatal", text, { class = "org.apache.kafka.common.config.ConfigException" }), 0)
+  end
+  if decl.configure then decl.configure(object, config) end
+end
+
+-- schema and value are pointers to C's.
+function R.from_connect(topic, schema, value, header)
+  local ffi = require("connect.ffi").ffi
+  local s = require("connect.schema").read(ffi.cast("const lc_schema_t *", schema))
+  local v = record.decode(ffi.cast("lc_value_t *", value))
+  local bytes = object:from_connect(topic, s, v, header)
+  if bytes == nil or bytes == values.null then return nil end
+  if type(bytes) == "string" then return bytes end
+  if type(bytes) == "table" and getmetatable(bytes) == values.Bytes then return bytes[1] end
+  error(("%s: from_connect must return a string, connect.bytes or nil, got %s"):format(decl.name, type(bytes)), 0)
+end
+
+function R.to_connect(topic, bytes, header) return object:to_connect(topic, bytes, header) end
+
 -- chain of transforms
 function R.chain(is_source)
   for name, f in pairs(require("connect.chain").new(load, is_source)) do R[name] = f end

@@ -10,7 +10,7 @@ local function quoted(v) return type(v) == "string" and ('"%s"'):format(v) or to
 local row_fields = {
   type = "string", required = "boolean", default = "any", importance = "string", group = "string", order = "number",
   width = "string", display = "string", doc = "string", one_of = "table", any_case = "boolean", range = "table",
-  non_empty = "boolean", distinct = "boolean", match = "string", check = "function", recommend = "function", visible = "function",
+  non_empty = "boolean", distinct = "boolean", match = "string", check = "function", check_null = "boolean", recommend = "function", visible = "function",
   dependents = "table", deprecated = "table",
 }
 local allowed_values = {
@@ -126,7 +126,7 @@ function _M.validate(decl, config, bad)
   for _, row in ipairs(decl.config or {}) do
     local key = row[1]
     local v = config[key]
-    if not bad[key] then
+    if not bad[key] or row.check_null then -- as Java, which checks null where there was no value to parse
       if row.match and v ~= nil and not tostring(v):find(row.match) then
         out[#out + 1] = { key = key, message = ("must match the Lua pattern %s"):format(row.match) }
       end

@@ -14,7 +14,7 @@ return connect.transform {
     .. "topic.",
   config = {
     { "regex", required = true, importance = "high", doc = "Regular expression to use for matching.",
-      check = function(v)
+      check_null = true, check = function(v)
         if v == nil then return NPE end
         local re, message = java.regex(v)
         if not re then return "Invalid regex: " .. message end
