@@ -3,7 +3,7 @@ local connect = require "connect"
 local cells = require "connect.cells"
 local java = require "connect.java"
 
-local NPE = 'Invalid regex: Cannot invoke "Object.toString()" because "value" is null'
+local NPE = 'Invalid regex: Cannot invoke "String.isEmpty()" because "this.pattern" is null'
 
 return connect.transform {
   name = "RegexRouter",

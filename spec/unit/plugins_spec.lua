@@ -343,8 +343,9 @@ describe("plugins", function()
     end
 
     it("load without errors", function()
-      assert.equal(5, write_snippets())
-      assert.same({ "JsonLogSink", "CountdownSource", "MultiSource", "OrdersSource" }, names(k.scan { dir }, dir))
+      assert.equal(8, write_snippets())
+      assert.same({ "JsonLogSink", "CountdownSource", "MultiSource", "OrdersSource", "Redact$Key", "Redact$Value",
+        "RouteByField", "HasField", "UpperConverter", "UpperConverter" }, names(k.scan { dir }, dir))
     end)
     it("do what the page says", function()
       write_snippets()
@@ -375,6 +376,33 @@ describe("plugins", function()
       assert.same({ "files: at most 100 files in mode once" }, infos(k.find(set, "MultiSource"), { mode = "once",
         files = ("x,"):rep(100) .. "y" }))
     end)
+  end)
+
+  it("of docs/authoring.md: transforms, predicates and converters do what the page says", function()
+    local data, chains = require "spec.support.data", require "spec.support.chain"
+    for block in k.read "docs/authoring.md":gmatch "```lua\n(.-)```" do
+      local name = block:match "^%-%- file: (%S+)"
+      if name and not name:find "/" then k.write(dir .. "/" .. name, block) end
+    end
+    local set, place = k.scan { dir }, data.place()
+    local b = k.sink_batch({}, 3)
+    for i, text in ipairs { '{"id":1,"ssn":"1","to":"a"}', '{"ssn":null,"to":null}', '{"other":1}' } do
+      place:typed(data.read(text), b.records[i - 1].value)
+    end
+    local chain = assert(chains.new(set, { transforms = "r,t", ["transforms.r.type"] = "Redact$Value",
+      ["transforms.r.fields"] = "ssn", ["transforms.t.type"] = "RouteByField", ["transforms.t.field"] = "to",
+      ["transforms.t.predicate"] = "p", predicates = "p", ["predicates.p.type"] = "HasField", ["predicates.p.field"] = "to" }))
+    assert(chain:run(b))
+    assert.equal('$map("id"=$int64(1),"ssn"="***","to"="a")', data.show(b.records[0].value))
+    assert.same({ "a", "t" }, { k.text(b.records[0].topic), k.text(b.records[2].topic) })
+    assert.same({ 0, 1, 0 }, { b.records[0].state, b.records[1].state, b.records[2].state })
+    chain:free()
+    local err = core.err()
+    local cv = C.lc_script_converter_new(k.find(set, "UpperConverter", 2 ^ 4), core.props {}, "value", err)
+    place.converters[1] = cv
+    assert.equal("ABC", place:from_connect(cv, nil, place:typed("abc", place:items(1)[0])))
+    assert.equal('"abc"', data.show((place:to_connect(cv, "ABC"))))
+    place:free()
   end)
 
   it("are found from the program's folder, or by LUACONNECT_HOME", function()
