@@ -56,7 +56,8 @@ return function(m)
       local x, y = m.median("smt", "ours-" .. v, key), m.median("smt", "java-" .. v, key)
       return x and y and m.round(x / y)
     end
-    local plain, with = m.median("smt", "ours-plain", "cpu_ns_per_record"), m.median("smt", "ours-chain", "cpu_ns_per_record")
+    local plain = m.median("smt", "ours-plain", "cpu_ns_per_record")
+    local with = m.median("smt", "ours-chain", "cpu_ns_per_record")
     m.result { bench = "smt", what = "ratios", chain_rate_to_java = ratio("records_per_s", "chain"),
       chain_cpu_to_java = ratio("cpu_ns_per_record", "chain"),
       chain_schemas_rate_to_java = ratio("records_per_s", "chain-schemas"),

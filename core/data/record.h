@@ -94,7 +94,8 @@ lc_record_t *lc_batch_add(lc_batch_t *b);
 /* The batch keeps a reference of its own until it is freed. Cheap when asked again for the last one. */
 int lc_batch_hold_schema(lc_batch_t *b, const lc_schema_t *s);
 int lc_batch_hold_partition(lc_batch_t *b, lc_source_partition_t *p);
-/* Remember the records as they are now: transforms never write into what a record points to. -1: no memory. */
+/* Remember the records as they are now: transforms never write into what a record points to. -1: no memory.
+ */
 int lc_batch_keep_given(lc_batch_t *b);
 /* The record as it was given, itself if that was not kept. */
 static inline const lc_record_t *lc_record_given(const lc_record_t *r)

@@ -160,9 +160,9 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
         }
         cls = name ? lc_converter_class_find(name) : NULL;
         if (!cls && name)
-                scripted = lc_plugins_find(
-                        s->plugins, 1u << (header ? LC_PLUGIN_HEADER_CONVERTER : LC_PLUGIN_CONVERTER), name,
-                        err);
+                scripted = lc_plugins_find(s->plugins,
+                                           1u << (header ? LC_PLUGIN_HEADER_CONVERTER : LC_PLUGIN_CONVERTER),
+                                           name, err);
         if (!cls && !scripted) {
                 if (err->kind && err->code != 404) /* there, but broken */
                         return NULL;
@@ -179,8 +179,7 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
                 return NULL;
         }
         config = lc_props_prefixed(from, prefix);
-        cv = cls ? cls->create(cls, config, role, err)
-                 : lc_script_converter_new(scripted, config, role, err);
+        cv = cls ? cls->create(cls, config, role, err) : lc_script_converter_new(scripted, config, role, err);
         lc_props_free(config);
         if (cv)
                 lc_log(LC_DEBUG, "TASK", "Set up the %s converter class %s using the %s config", role,

@@ -89,7 +89,8 @@ static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
         return rc;
 }
 
-/* Convert records[0..*n): what is skipped or no longer ours becomes LC_REC_DROPPED. 0; -1: records[*n] fails. */
+/* Convert records[0..*n): what is skipped or no longer ours becomes LC_REC_DROPPED. 0; -1: records[*n] fails.
+ */
 static int convert_all(lc_sink_t *s, uint32_t *n, lc_err_t *err)
 {
         lc_task_t *t = s->t;

@@ -22,7 +22,8 @@ void lc_plugin_add_aliases(lc_plugin_t *p)
         simple = simple ? simple + 1 : p->class_name;
         if (!lc_strv_has(&p->aliases, simple))
                 lc_strv_add(&p->aliases, simple);
-        /* Java's simple name of a nested class would be Key or Value, which is never unique: ours is Cast$Key */
+        /* Java's simple name of a nested class would be Key or Value, which is never unique: ours is Cast$Key
+         */
         if (strchr(simple, '$') || !ends_with(simple, endings[p->type]))
                 return;
         pruned = lc_strndup(simple, strlen(simple) - strlen(endings[p->type]));
@@ -230,7 +231,10 @@ static void read_all(lua_State *L, void *arg)
 
         lc_state_function(L, "load");
         lua_pushstring(L, d->path);
-        lua_call(L, 1, 0);
+        lua_pushstring(L, d->root);
+        lua_pushstring(L, d->folder);
+        lua_pushboolean(L, d->version != NULL);
+        lua_call(L, 4, 0);
         lc_state_function(L, "describe");
         lua_call(L, 0, 1);
         n = lua_objlen(L, -1);
@@ -247,13 +251,17 @@ static void read_all(lua_State *L, void *arg)
 
 int lc_declarations_load(lc_declarations_t *d, lc_err_t *err)
 {
-        lc_state_t *st = lc_state_new(d->set->code, d->set->home, NULL, d->root, d->folder, d->version != NULL, err);
+        bool ours = d->version && d->set->scan; /* what ships shares a state while it is scanned */
+        lc_state_t *st =
+                ours ? d->set->scan
+                     : lc_state_new(d->set->code, d->set->home, NULL, d->root, d->folder, false, err);
         int rc;
 
         if (!st)
                 return -1;
         rc = lc_state_run_limited(st, LC_LOAD_PHASE_MS, read_all, d, err);
-        lc_state_free(st);
+        if (!ours)
+                lc_state_free(st);
         return rc;
 }
 
@@ -283,7 +291,8 @@ lc_state_t *lc_state_for_plugin(const lc_plugin_t *plugin, const lc_script_host_
                            plugin->error ? plugin->error : "");
                 return NULL;
         }
-        st = lc_state_new(impl->set->code, impl->set->home, host, impl->root, impl->folder, impl->standard, err);
+        st = lc_state_new(impl->set->code, impl->set->home, host, impl->root, impl->folder, impl->standard,
+                          err);
         if (st && lc_state_run_limited(st, LC_LOAD_PHASE_MS, load_and_select, impl, err) < 0) {
                 lc_state_free(st);
                 return NULL;

@@ -12,9 +12,9 @@
 typedef struct lc_encoder {
         lua_State *L;
         lc_arena_t *arena;
-        int record;                                                 /* from 1, 0: none; for messages */
-        const char *what;                                           /* "value", "key", "source_offset" */
-        bool blame; /* a value that does not fit is the record's fault: LC_DATA */
+        int record;       /* from 1, 0: none; for messages */
+        const char *what; /* "value", "key", "source_offset" */
+        bool blame;       /* a value that does not fit is the record's fault: LC_DATA */
         int null, array, map, flt, bytes, data, map_flat, classify; /* stack slots */
 } lc_encoder_t;
 
@@ -22,7 +22,8 @@ typedef struct lc_encoder {
 void lc_encoder_init(lc_encoder_t *e, lua_State *L, lc_arena_t *arena);
 /* The value at `idx` (absolute) by schema, or without one (NULL) by its Lua type. */
 void lc_encode_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_value_t *out);
-/* The schema at `idx`: a name, one of connect.schema (the batch, if given, holds it), nil or connect.null: NULL. */
+/* The schema at `idx`: a name, one of connect.schema (the batch, if given, holds it), nil or connect.null:
+ * NULL. */
 const lc_schema_t *lc_encode_schema(lc_encoder_t *e, lc_batch_t *b, int idx, const char *field);
 /* "headers" of the table at `idx`: a list of {name, value, schema =}. */
 void lc_encode_headers(lc_encoder_t *e, lc_batch_t *b, int idx, lc_record_t *out);

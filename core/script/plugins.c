@@ -219,23 +219,23 @@ lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc
         } standard[] = {{"connectors", LC_PLUGIN_SOURCE},
                         {"lua/transforms", LC_PLUGIN_TRANSFORMATION},
                         {"lua/predicates", LC_PLUGIN_PREDICATE}};
-        lc_state_t *probe;
 
         set->impl = impl;
         impl->home = lc_strdup(home);
         impl->code = lc_code_new();
         /* our own Lua must load; afterwards only plugins can be broken */
-        probe = lc_state_new(impl->code, impl->home, NULL, "probe", NULL, false, err);
-        if (!probe) {
+        impl->scan = lc_state_new(impl->code, impl->home, NULL, "scan", NULL, true, err);
+        if (!impl->scan) {
                 lc_plugins_free(set);
                 return NULL;
         }
-        lc_state_free(probe);
         for (size_t i = 0; i < sizeof(standard) / sizeof(*standard); i++) {
                 char *folder = lc_asprintf("%s/%s", home, standard[i].folder);
                 scan_folder(set, folder, true, standard[i].guess);
                 free(folder);
         }
+        lc_state_free(impl->scan);
+        impl->scan = NULL;
         for (size_t i = 0; plugin_path && i < plugin_path->n; i++)
                 if (plugin_path->v[i][0])
                         scan_element(set, plugin_path->v[i]);

@@ -80,8 +80,8 @@ int lc_script_put(lc_script_t *s, lc_batch_t *batch /* may have n 0 */,
  * leaves it). Entries the task leaves out get offset -1001. */
 int lc_script_pre_commit(lc_script_t *s, lc_topic_partition_t *offsets, size_t n, lc_err_t *err);
 
-/* An instance of a converter written in Lua; destroyed through its class. config: without the prefix. role: "key",
- * "value" or "header". The plugin must outlive it. */
+/* An instance of a converter written in Lua; destroyed through its class. config: without the prefix. role:
+ * "key", "value" or "header". The plugin must outlive it. */
 lc_converter_t *lc_script_converter_new(const lc_plugin_t *plugin, const lc_props_t *config, const char *role,
                                         lc_err_t *err);
 
@@ -90,8 +90,8 @@ lc_converter_t *lc_script_converter_new(const lc_plugin_t *plugin, const lc_prop
 typedef struct lc_script_chain lc_script_chain_t;
 lc_script_chain_t *lc_script_chain_new(const lc_plugins_t *plugins, const lc_props_t *config, bool source,
                                        const lc_script_host_t *host, lc_err_t *err);
-void lc_script_chain_free(lc_script_chain_t *c);               /* NULL is fine */
-size_t lc_script_chain_stages(const lc_script_chain_t *c);     /* 0: nothing to run */
+void lc_script_chain_free(lc_script_chain_t *c);           /* NULL is fine */
+size_t lc_script_chain_stages(const lc_script_chain_t *c); /* 0: nothing to run */
 const char *lc_script_chain_class(const lc_script_chain_t *c, size_t stage);
 /* All stages over records[from..to) that are LC_REC_NEW, the first of them from `stage` on; a record that is
  * filtered out becomes LC_REC_DROPPED. -1: records[*at] failed in *failed_stage, those before are done. */

@@ -18,12 +18,12 @@
 
 /* Shared with lua/connect/ffi.lua: what passes between Lua and C without a lua_State. */
 typedef struct lc_ffi_exchange {
-        lc_batch_t *batch;        /* poll: out, a reference. put, commit_record: in, borrowed */
-        uint32_t index;           /* commit_record: which record. chain: the record in hand */
-        uint32_t stage;           /* chain: the stage in hand, from 0 */
-        lc_waker_t *stop;         /* or NULL */
-        int64_t max_request_size; /* 0: unknown */
-        uint64_t pinned;          /* bytes of batches that Lua handles hold */
+        lc_batch_t *batch;         /* poll: out, a reference. put, commit_record: in, borrowed */
+        uint32_t index;            /* commit_record: which record. chain: the record in hand */
+        uint32_t stage;            /* chain: the stage in hand, from 0 */
+        lc_waker_t *stop;          /* or NULL */
+        int64_t max_request_size;  /* 0: unknown */
+        uint64_t pinned;           /* bytes of batches that Lua handles hold */
         uint64_t decoded, encoded; /* chain: values made Lua's, and made of Lua's */
 } lc_ffi_exchange_t;
 
@@ -82,13 +82,14 @@ void lc_partitions_free(lc_partitions_t *p);
 typedef struct lc_plugin_set {
         char *home;
         lc_code_t *code;
+        lc_state_t *scan; /* while the plugins that ship are scanned, or NULL */
 } lc_plugin_set_t;
 typedef struct lc_plugin_impl {
         lc_plugin_set_t *set;
         char *path, *folder, *root; /* folder NULL: a single file */
         int index;                  /* of the declaration in what the file returned, from 1 */
-        char *variant; /* "key" or "value" of a transform declared `on` them, or NULL */
-        bool standard; /* ships with the program */
+        char *variant;              /* "key" or "value" of a transform declared `on` them, or NULL */
+        bool standard;              /* ships with the program */
         bool has_validate, has_exactly_once;
 } lc_plugin_impl_t;
 /* A state with this plugin's file run in it (load phase) and its declaration selected. */

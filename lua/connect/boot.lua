@@ -27,7 +27,10 @@ local function load(path, name, dir, ships)
   return declare.list(chunk(name), ships)
 end
 
-function R.load(path) list = load(path, root, folder, standard) end
+--- Without a name: the plugin of this state; else another one (the scan of what ships).
+function R.load(path, name, dir, ships)
+  if name then list = load(path, name, dir, ships) else list = load(path, root, folder, standard) end
+end
 
 function R.describe() return require("connect.describe").list(list) end
 

@@ -10,7 +10,8 @@ local function quoted(v) return type(v) == "string" and ('"%s"'):format(v) or to
 local row_fields = {
   type = "string", required = "boolean", default = "any", importance = "string", group = "string", order = "number",
   width = "string", display = "string", doc = "string", one_of = "table", any_case = "boolean", range = "table",
-  non_empty = "boolean", distinct = "boolean", match = "string", check = "function", check_null = "boolean", recommend = "function", visible = "function",
+  non_empty = "boolean", distinct = "boolean", match = "string",
+  check = "function", check_null = "boolean", recommend = "function", visible = "function",
   dependents = "table", deprecated = "table",
 }
 local allowed_values = {
@@ -50,7 +51,8 @@ local function flat_row(row, where, in_group)
   local out = {
     name = row[1], type = row.type or "string", required = row.required or false, default = default_text(row.default),
     importance = row.importance or "medium", group = row.group, width = row.width or "none",
-    display = row.display or row[1], doc = row.doc or "", non_empty = row.non_empty or false, any_case = row.any_case, distinct = row.distinct or false,
+    display = row.display or row[1], doc = row.doc or "", non_empty = row.non_empty or false, any_case = row.any_case,
+    distinct = row.distinct or false,
   }
   if row.group then
     in_group[row.group] = row.order or (in_group[row.group] or 0) + 1

@@ -121,5 +121,5 @@ return connect.transform {
         .. "containing dots. E.g. to access the subfield <code>baz</code> from a field named \"foo.bar\" in a "
         .. "struct/map the following format can be used to access its elements: \"<code>foo.bar</code>.baz\"." },
   },
-  examples = { { config = { field = "id" }, input = { id = 7, name = "bob" }, output = 7 } },
+  examples = { { config = { field = "id" }, input = { value = { id = 7, name = "bob" } }, output = { value = 7 } } },
 }

@@ -6,5 +6,5 @@ return connect.transform {
   doc = "Drops all records, filtering them from subsequent transformations in the chain. This is intended to be used "
     .. "conditionally to filter out records matching (or not matching) a particular Predicate.",
   apply_cells = function() return true end,
-  examples = { { config = {}, input = { id = 7 }, output = connect.drop } },
+  examples = { { config = {}, input = { value = { id = 7 } }, output = connect.drop } },
 }

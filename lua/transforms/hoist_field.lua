@@ -28,11 +28,12 @@ end
 
 return connect.transform {
   name = "HoistField", class = "org.apache.kafka.connect.transforms.HoistField", on = { "key", "value" },
-  doc = "Wrap data using the specified field name in a Struct when schema present, or a Map in the case of schemaless data.",
+  doc = "Wrap data using the specified field name in a Struct when schema present, or a Map in the case of schemaless "
+    .. "data.",
   configure = M.configure, apply_cells = M.apply_cells,
   config = {
     { "field", type = "string", required = true, importance = "medium",
       doc = "Field name for the single field that will be created in the resulting Struct or Map." },
   },
-  examples = { { config = { field = "line" }, input = "text", output = { line = "text" } } },
+  examples = { { config = { field = "line" }, input = { value = "text" }, output = { value = { line = "text" } } } },
 }

@@ -122,7 +122,7 @@ return connect.transform {
         .. "true, the default value is used, otherwise null is used." },
   },
   examples = {
-    { config = { ["static.field"] = "src", ["static.value"] = "abc" }, input = { id = 7 },
-      output = { id = 7, src = "abc" } },
+    { config = { ["static.field"] = "src", ["static.value"] = "abc" }, input = { value = { id = 7 } },
+      output = { value = { id = 7, src = "abc" } } },
   },
 }

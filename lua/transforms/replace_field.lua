@@ -100,6 +100,7 @@ return connect.transform {
         .. "true, the default value is used, otherwise null is used." },
   },
   examples = {
-    { config = { exclude = "ssn", renames = "id:key" }, input = { id = 7, ssn = "1" }, output = { key = 7 } },
+    { config = { exclude = "ssn", renames = "id:key" }, input = { value = { id = 7, ssn = "1" } },
+      output = { value = { key = 7 } } },
   },
 }

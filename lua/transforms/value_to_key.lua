@@ -51,6 +51,6 @@ return connect.transform {
       doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
         .. "true, the default value is used, otherwise null is used." },
   },
-  examples = { { config = { fields = "id" }, input = { id = 7, name = "bob" }, key = { id = 7 },
-    output = { id = 7, name = "bob" } } },
+  examples = { { config = { fields = "id" }, input = { value = { id = 7, name = "bob" } },
+    output = { key = { id = 7 }, value = { id = 7, name = "bob" } } } },
 }
