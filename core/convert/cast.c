@@ -1,4 +1,4 @@
-/* cast.c - see cast.h. Threads: any. Tests: spec/golden/smt_spec.lua, spec/unit/cast_spec.lua */
+/* cast.c - see cast.h. Threads: any. Tests: spec/golden/smt_spec.lua */
 #include "convert/cast.h"
 #include "convert/converter.h"
 #include "convert/text.h"

@@ -5,7 +5,7 @@
  * Ownership: texts are made in the arena.
  * Errors:    LC_DATA, DataException with Java's text and cause.
  * Source:    reference transforms 2.
- * Tests:     spec/golden/smt_spec.lua, spec/unit/cast_spec.lua
+ * Tests:     spec/golden/smt_spec.lua
  */
 #ifndef LC_CONVERT_CAST_H
 #define LC_CONVERT_CAST_H

@@ -99,7 +99,6 @@ return connect.transform {
 
   examples = {
     { config = { fields = "id", headers = "order-id", operation = "move" },
-      input = { topic = "t", value = { id = 7, name = "bob" } },
-      output = { topic = "t", value = { name = "bob" }, headers = { { "order-id", 7 } } } },
+      input = { id = 7, name = "bob" }, output = { name = "bob" }, headers = { { "order-id", 7 } } },
   },
 }

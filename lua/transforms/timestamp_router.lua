@@ -52,8 +52,7 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { ["timestamp.format"] = "yyyy-MM" }, input = { topic = "orders", timestamp = 1483425001864,
-      value = "x" },
-      output = { topic = "orders-2017-01", timestamp = 1483425001864, value = "x" } },
+    { config = { ["timestamp.format"] = "yyyy-MM" }, record = { topic = "orders", timestamp = 1483425001864 },
+      input = "x", output = "x", topic = "orders-2017-01" },
   },
 }

@@ -35,7 +35,7 @@ end
 describe("a Java date format", function()
   it("writes and reads what Java does", function()
     local n = 0
-    for _, c in ipairs(golden.cases "dates.jsonl") do
+    for _, c in ipairs(golden.cases("dates.jsonl", "spec/golden")) do
       local f, msg = compile(c.pattern)
       assert.equal(value(c.error), msg, c.pattern)
       for _, t in ipairs(f and c.format or {}) do

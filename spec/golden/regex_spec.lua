@@ -23,7 +23,7 @@ end
 describe("a Java regular expression", function()
   it("means and says what it does in Java", function()
     local n = 0
-    for _, c in ipairs(golden.cases "regexes.jsonl") do
+    for _, c in ipairs(golden.cases("regexes.jsonl", "spec/golden")) do
       local re, msg = compile(c.pattern)
       assert.equal(value(c.error), msg, c.pattern)
       for _, t in ipairs(re and c.texts or {}) do

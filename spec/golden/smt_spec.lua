@@ -134,9 +134,9 @@ local files = { "Cast", "DropHeaders", "ExtractField", "Filter", "Flatten", "Hea
                 "InsertHeader", "MaskField", "RegexRouter", "ReplaceField", "SetSchemaMetadata", "TimestampConverter",
                 "TimestampRouter", "ValueToKey", "predicates" }
 
-for _, file in ipairs(files) do
+local function suite(file, cases)
   describe(file, function()
-    for i, case in ipairs(golden.cases("smt/" .. file .. ".jsonl")) do
+    for i, case in ipairs(cases) do
       it(i .. " " .. case.name, function()
         local n, place = data.read(case.line), data.place()
         local expected = data.get(n, "error")
@@ -153,3 +153,7 @@ for _, file in ipairs(files) do
     end
   end)
 end
+
+for _, file in ipairs(files) do suite(file, golden.cases("smt/" .. file .. ".jsonl")) end
+-- random configs and records, run through Kafka Connect's own classes
+suite("generated", golden.cases("generated_transforms.jsonl", "spec/golden"))

@@ -108,10 +108,11 @@ function _M.document(name)
   return _M.decode(text)
 end
 
---- The cases of a .jsonl file, in order; each also has .line, its source text. {} when there is no file.
-function _M.cases(name)
+--- The cases of a .jsonl file, in order; each also has .line, its source text. {} when there is no file. dir: where
+-- it is when not with the recordings.
+function _M.cases(name, dir)
   local out = {}
-  local f = io.open(_M.dir() .. "/" .. name, "rb")
+  local f = io.open((dir or _M.dir()) .. "/" .. name, "rb")
   if not f then return out end
   for line in f:lines() do
     if line:find "%S" then
