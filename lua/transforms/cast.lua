@@ -172,8 +172,8 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { spec = "age:int32,ok:boolean" }, input = { age = "42", ok = "TRUE" },
-      output = { age = 42, ok = true } },
-    { config = { spec = "string" }, input = 1.5, output = "1.5" },
+    { config = { spec = "age:int32,ok:boolean" }, input = { topic = "t", value = { age = "42", ok = "TRUE" } },
+      output = { topic = "t", value = { age = 42, ok = true } } },
+    { config = { spec = "string" }, input = { topic = "t", value = 1.5 }, output = { topic = "t", value = "1.5" } },
   },
 }

@@ -17,7 +17,7 @@ return connect.transform {
 
   examples = {
     { config = { headers = "a,b" },
-      record = { headers = { { "a", "1" }, { "c", "2" }, { "a", "3" } } },
-      input = "x", output = "x", headers = { { "c", "2" } } },
+      input = { topic = "t", value = "x", headers = { { "a", "1" }, { "c", "2" }, { "a", "3" } } },
+      output = { topic = "t", value = "x", headers = { { "c", "2" } } } },
   },
 }

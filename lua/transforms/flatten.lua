@@ -132,7 +132,7 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { delimiter = "_" }, input = { a = { b = 1, c = { d = "x" } } },
-      output = { a_b = 1, a_c_d = "x" } },
+    { config = { delimiter = "_" }, input = { topic = "t", value = { a = { b = 1, c = { d = "x" } } } },
+      output = { topic = "t", value = { a_b = 1, a_c_d = "x" } } },
   },
 }

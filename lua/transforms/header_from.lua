@@ -99,6 +99,7 @@ return connect.transform {
 
   examples = {
     { config = { fields = "id", headers = "order-id", operation = "move" },
-      input = { id = 7, name = "bob" }, output = { name = "bob" }, headers = { { "order-id", 7 } } },
+      input = { topic = "t", value = { id = 7, name = "bob" } },
+      output = { topic = "t", value = { name = "bob" }, headers = { { "order-id", 7 } } } },
   },
 }

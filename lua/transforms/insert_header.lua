@@ -25,7 +25,7 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { header = "origin", ["value.literal"] = "emea" }, input = "x", output = "x",
-      headers = { { "origin", "emea" } } },
+    { config = { header = "origin", ["value.literal"] = "emea" }, input = { topic = "t", value = "x" },
+      output = { topic = "t", value = "x", headers = { { "origin", "emea" } } } },
   },
 }

@@ -121,8 +121,9 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { fields = "ssn" }, input = { ssn = 1, id = 7 }, output = { ssn = 0, id = 7 } },
-    { config = { fields = "card", replacement = "****" }, input = { card = "4711", id = 7 },
-      output = { card = "****", id = 7 } },
+    { config = { fields = "ssn" }, input = { topic = "t", value = { ssn = 1, id = 7 } },
+      output = { topic = "t", value = { ssn = 0, id = 7 } } },
+    { config = { fields = "card", replacement = "****" }, input = { topic = "t", value = { card = "4711", id = 7 } },
+      output = { topic = "t", value = { card = "****", id = 7 } } },
   },
 }

@@ -38,7 +38,7 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { regex = "(.*)-v[0-9]+", replacement = "$1" }, record = { topic = "orders-v2" },
-      input = "x", output = "x", topic = "orders" },
+    { config = { regex = "(.*)-v[0-9]+", replacement = "$1" }, input = { topic = "orders-v2", value = "x" },
+      output = { topic = "orders", value = "x" } },
   },
 }

@@ -227,6 +227,7 @@ return connect.transform {
 
   examples = {
     { config = { ["target.type"] = "string", format = "yyyy-MM-dd", field = "at" },
-      input = { at = 1483425001864, id = 7 }, output = { at = "2017-01-03", id = 7 } },
+      input = { topic = "t", value = { at = 1483425001864, id = 7 } },
+      output = { topic = "t", value = { at = "2017-01-03", id = 7 } } },
   },
 }

@@ -52,7 +52,8 @@ return connect.transform {
   end,
 
   examples = {
-    { config = { ["timestamp.format"] = "yyyy-MM" }, record = { topic = "orders", timestamp = 1483425001864 },
-      input = "x", output = "x", topic = "orders-2017-01" },
+    { config = { ["timestamp.format"] = "yyyy-MM" }, input = { topic = "orders", timestamp = 1483425001864,
+      value = "x" },
+      output = { topic = "orders-2017-01", timestamp = 1483425001864, value = "x" } },
   },
 }
