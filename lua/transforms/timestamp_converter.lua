@@ -190,8 +190,8 @@ return connect.transform {
         .. "used to parse the input if the input is a string." },
     { "unix.precision", default = "milliseconds", importance = "low",
       one_of = { "nanoseconds", "microseconds", "milliseconds", "seconds" },
-      doc = "The desired Unix precision for the timestamp: seconds, milliseconds, microseconds, or nanoseconds. Used to "
-        .. "generate the output when type=unix or used to parse the input if the input is a Long.Note: This SMT will "
+      doc = "The desired Unix precision for the timestamp: seconds, milliseconds, microseconds, or nanoseconds. Used "
+        .. "to generate the output when type=unix or used to parse the input if the input is a Long.Note: This SMT will "
         .. "cause precision loss during conversions from, and to, values with sub-millisecond components." },
     { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
       doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "

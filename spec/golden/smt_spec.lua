@@ -118,10 +118,9 @@ local function run(case, n, place)
     if not expected then error(err.class .. ": " .. err.message, 0) end
     return check_error(expected, err)
   end
-  local b = batch_of(place, data.get(n, "input"), case.source)
-  local ok
-  ok, err = chain:run(b)
   local passed, why = pcall(function()
+    local b, ok = batch_of(place, data.get(n, "input"), case.source), nil
+    ok, err = chain:run(b)
     if expected then return check_error(expected, err) end
     if not ok then error(tostring(err.class) .. ": " .. err.message .. "\n" .. err.detail, 0) end
     for i = 0, 1 do check_record(place, data.get(n, "output"), b.records[i]) end
