@@ -35,10 +35,13 @@ function _M.result(t)
   io.flush()
 end
 
---- Median of field `key` of results with this bench and what; nil when there are none.
-function _M.median(bench, what, key)
+--- Median of field `key` of results with this bench and what (and delay_ms, if given); nil when there are none.
+function _M.median(bench, what, key, delay_ms)
   local v = {}
-  for _, r in ipairs(results) do if r.bench == bench and r.what == what and r[key] then v[#v + 1] = r[key] end end
+  for _, r in ipairs(results) do
+    local wanted = r.bench == bench and r.what == what and (not delay_ms or r.delay_ms == delay_ms)
+    if wanted and r[key] then v[#v + 1] = r[key] end
+  end
   table.sort(v)
   return v[math.floor(#v / 2) + 1]
 end

@@ -136,7 +136,7 @@ function Worker:log() return self.process:log() end
 function Worker:start(wait)
   if self.java then
     self.process = java { "org.apache.kafka.connect.cli.ConnectDistributed", self.file, name = "connect-java",
-      dir = self.dir }
+      dir = self.dir, heap = self.heap }
   else
     self.process = proc.start { program, "distributed", self.file, name = "worker", dir = self.dir, env = self.env }
   end
@@ -180,7 +180,10 @@ function Worker:offsets(name)
   return json and json.offsets
 end
 
---- worker { broker =, id = "group", java = bool, config = {k=v}, start = false, env = }: the lab's settings on
+--- Where ./dev kafka fetch has put MirrorMaker's connectors, for a Java worker's plugin.path.
+_M.java_plugins = home .. "/plugins," .. home .. "/mirror"
+
+--- worker { broker =, id = "group", java = bool, config = {k=v}, start = false, env =, heap = "256m" }: the lab's settings on
 -- this broker; all workers of one id share group and internal topics.
 function _M.worker(t)
   local port = t.port or proc.free_port()
@@ -202,7 +205,7 @@ function _M.worker(t)
   for k, v in pairs(config) do lines[#lines + 1] = k .. "=" .. tostring(v) end
   table.sort(lines)
   proc.write(dir .. "/worker.properties", table.concat(lines, "\n") .. "\n")
-  local w = setmetatable({ port = port, id = id, dir = dir, java = t.java, env = t.env,
+  local w = setmetatable({ port = port, id = id, dir = dir, java = t.java, env = t.env, heap = t.heap,
     file = dir .. "/worker.properties", url = "http://127.0.0.1:" .. port }, Worker)
   if t.start ~= false then w:start() end
   return w
