@@ -68,7 +68,7 @@ local function put(workers, dir, prefix, from, to)
       proc.write(file, "")
       if k > 1 then lines[#lines + 1] = "next" end
       lines[#lines + 1] = ('url = "%s/connectors/%s/config"'):format(workers[i % #workers + 1].url, name)
-      lines[#lines + 1] = 'request = "PUT"\nsilent\noutput = "/dev/null"\nwrite-out = "' .. i .. ' %{http_code}\\n"'
+      lines[#lines + 1] = 'request = "PUT"\nsilent\noutput = "' .. dir .. "/answer-" .. i .. '"\nwrite-out = "' .. i .. ' %{http_code}\\n"'
       lines[#lines + 1] = 'header = "Content-Type: application/json"'
       lines[#lines + 1] = ('data = "{\\"connector.class\\":\\"FileStreamSource\\",\\"tasks.max\\":\\"1\\",' ..
         '\\"file\\":\\"%s\\",\\"topic\\":\\"bench-cluster\\"}"'):format(file)
@@ -80,7 +80,7 @@ local function put(workers, dir, prefix, from, to)
       if code == "409" or code == "000" then
         todo[#todo + 1] = tonumber(i)
       elseif code ~= "201" and code ~= "200" then
-        error("PUT " .. prefix .. "-" .. i .. ": " .. code)
+        error(("PUT %s-%s: %s %s"):format(prefix, i, code, proc.read(dir .. "/answer-" .. i)))
       end
     end
     again = again + #todo
