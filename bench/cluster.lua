@@ -68,7 +68,9 @@ local function put(workers, dir, prefix, from, to)
       proc.write(file, "")
       if k > 1 then lines[#lines + 1] = "next" end
       lines[#lines + 1] = ('url = "%s/connectors/%s/config"'):format(workers[i % #workers + 1].url, name)
-      lines[#lines + 1] = 'request = "PUT"\nsilent\noutput = "' .. dir .. "/answer-" .. i .. '"\nwrite-out = "' .. i .. ' %{http_code}\\n"'
+      lines[#lines + 1] = 'request = "PUT"\nsilent'
+      lines[#lines + 1] = 'output = "' .. dir .. "/answer-" .. i .. '"'
+      lines[#lines + 1] = 'write-out = "' .. i .. ' %{http_code}\\n"'
       lines[#lines + 1] = 'header = "Content-Type: application/json"'
       lines[#lines + 1] = ('data = "{\\"connector.class\\":\\"FileStreamSource\\",\\"tasks.max\\":\\"1\\",' ..
         '\\"file\\":\\"%s\\",\\"topic\\":\\"bench-cluster\\"}"'):format(file)

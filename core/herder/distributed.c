@@ -162,7 +162,7 @@ static int tick(lc_herder_t *h)
                 return 0;
         lc_dist_run_orders(d);
         retry = lc_reconfigure_retries(h, lc_now_ms());
-        lc_dist_config_updates(d);
+        lc_dist_config_updates(d, false);
         lc_dist_check_members(d);
         if (d->rejoining || h->pending)
                 return 0;
@@ -170,6 +170,8 @@ static int tick(lc_herder_t *h)
         now = lc_now_ms();
         wait = until(d->scheduled_at, now, most);
         wait = until(ask, now, wait);
+        if (d->hold_since)
+                wait = until(d->hold_until, now, wait);
         wait = until(retry, now, wait);
         key = lc_dist_leads(d) ? lc_session_key_expires(h->deps.config, h->config) : INT64_MAX;
         wait = until(key, lc_wall_ms(), wait);

@@ -8,10 +8,13 @@
  * Tests:     spec/unit/herder_spec.lua, golden/topics/lifecycle.jsonl
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "herder/distributed.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { HOLD_MS = 20, HOLD_MOST_MS = 250 };
 
 static void news(void *arg, const char *name, bool updated)
 {
@@ -94,7 +97,7 @@ static void compare(lc_distributed_t *d, const lc_config_snapshot_t *old, const 
         for (size_t i = 0; i < old->n; i++) {
                 if (lc_config_snapshot_find(new, old->v[i].name))
                         continue;
-                d->needs_rebalance = true;
+                d->needs_rebalance = d->hurry = true;
                 note(&d->updated, old->v[i].name); /* its instance stops at once */
         }
         for (size_t i = 0; i < new->n; i++) {
@@ -108,6 +111,7 @@ static void compare(lc_distributed_t *d, const lc_config_snapshot_t *old, const 
                 if (was->generation != c->generation || was->ntasks != c->ntasks ||
                     was->inconsistent != c->inconsistent) {
                         d->needs_rebalance = true;
+                        d->hurry |= was->ntasks > 0; /* tasks that run have to stop */
                         if (lc_config_connector_task_count(c) > 0)
                                 note(&d->retasked, c->name); /* else the rebalance revokes them */
                 }
@@ -232,8 +236,33 @@ void lc_dist_stop_retasked(lc_distributed_t *d)
         lc_strv_free(&names);
 }
 
-void lc_dist_config_updates(lc_distributed_t *d)
+/* New connectors and the first tasks of one often come in rows: one rebalance for many of them is enough. */
+static bool hold(lc_distributed_t *d, bool fresh)
 {
+        int64_t now = lc_now_ms();
+
+        if (!d->hold_since)
+                d->hold_since = now;
+        if (fresh)
+                d->hold_until = now + HOLD_MS;
+        if (d->hold_until > d->hold_since + HOLD_MOST_MS)
+                d->hold_until = d->hold_since + HOLD_MOST_MS;
+        return now < d->hold_until;
+}
+
+void lc_dist_let_go(lc_distributed_t *d)
+{
+        if (!d->hold_since)
+                return;
+        d->needs_rebalance = d->hurry = false;
+        d->hold_since = 0;
+        lc_dist_stop_retasked(d);
+}
+
+void lc_dist_config_updates(lc_distributed_t *d, bool at_once)
+{
+        bool fresh = d->dirty;
+
         if (d->dirty)
                 lc_dist_take_snapshot(d);
         else if (!d->needs_rebalance && !d->updated.n && !d->retarget.n && !d->retasked.n)
@@ -244,9 +273,14 @@ void lc_dist_config_updates(lc_distributed_t *d)
                 lc_strv_free(&d->updated);
                 lc_strv_free(&d->retarget);
                 lc_strv_free(&d->retasked);
+                d->hurry = true;
         }
         connector_updates(d);
         target_updates(d);
+        if (d->needs_rebalance && !at_once && !d->hurry && hold(d, fresh))
+                return;
+        d->hold_since = 0;
+        d->hurry = false;
         if (d->assignment->protocol > 0)
                 lc_dist_stop_retasked(d);
         if (d->needs_rebalance) {

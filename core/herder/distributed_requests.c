@@ -311,7 +311,7 @@ int lc_dist_publish(lc_herder_t *h, const char *name, lc_props_t *const *tasks, 
 /* A restart acts on what runs: it has to see the newest config first. */
 static bool unsettled(lc_distributed_t *d, const lc_request_t *req)
 {
-        return (req->op == LC_REQ_RESTART || req->op == LC_REQ_RESTART_TASK) && d->dirty;
+        return (req->op == LC_REQ_RESTART || req->op == LC_REQ_RESTART_TASK) && (d->dirty || d->hold_since);
 }
 
 void lc_dist_request(lc_herder_t *h, lc_hev_t *ev)
@@ -329,7 +329,7 @@ void lc_dist_request(lc_herder_t *h, lc_hev_t *ev)
                 return;
         }
         if (unsettled(d, req)) {
-                lc_dist_config_updates(d);
+                lc_dist_config_updates(d, true);
                 if (d->rejoining) { /* after the rebalance */
                         lc_pending_add(h, ev);
                         return;

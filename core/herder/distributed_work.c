@@ -477,8 +477,9 @@ bool lc_dist_handle_rebalance(lc_distributed_t *d)
         }
         if (read) { /* the assignment was made of what was just read: no rebalance for that */
                 d->needs_rebalance = false;
-                lc_dist_config_updates(d);
+                lc_dist_config_updates(d, true);
         }
+        lc_dist_let_go(d);
         start_work(d);
         lc_dist_set_state(d);
         lc_group_assignment_done(d->group, a->generation);

@@ -85,7 +85,9 @@ function Cluster:create(workers)
   self.sink = self.id .. "-sink"
   local code = self:call(workers[1], "POST", "/connectors", { name = self.sink, config = {
     ["connector.class"] = "org.apache.kafka.connect.file.FileStreamSinkConnector", ["tasks.max"] = "1",
-    file = self.out, topics = table.concat(topics, ","), ["consumer.override.metadata.max.age.ms"] = "1000" } })
+    file = self.out, topics = table.concat(topics, ","), ["consumer.override.metadata.max.age.ms"] = "1000",
+    -- a killed sink's consumer keeps its partitions for so long
+    ["consumer.override.session.timeout.ms"] = "6000" } })
   assert.equal(201, code)
   self.names[#self.names + 1] = self.sink
 end
@@ -421,7 +423,10 @@ describe("Java and ours in one group:", function()
       assert.equal(java.worker_id, map.connectors[name])
       assert.equal(java.worker_id, map.tasks[name])
     end
-    proc.wait_for("heartbeats", function() return #c.broker:records "heartbeats" > 0 end)
+    proc.wait_for("heartbeats", function()
+      local out = proc.run(("kcat -b %s -Q -t heartbeats:0:-1 2>/dev/null"):format(c.broker.bootstrap))
+      return (tonumber(out:match "offset (%d+)") or 0) > 0
+    end)
     for _, name in ipairs(c.beats) do assert.equal(204, (c:call(java, "DELETE", "/connectors/" .. name))) end
     c:feed()
     c:settle "the heartbeats deleted"

@@ -45,7 +45,7 @@ end
 
 --- All records of a topic as {key=, value=, partition=, offset=} (key, value nil when null), by kcat.
 function Broker:records(topic)
-  local out = proc.run(("kcat -b %s -C -q -e -t %s -Z -f '%%p\\t%%o\\t%%K\\t%%S\\n%%k\\n%%s\\n' 2>/dev/null"):format(
+  local out = proc.run(("timeout 60 kcat -b %s -C -q -e -t %s -Z -f '%%p\\t%%o\\t%%K\\t%%S\\n%%k\\n%%s\\n' 2>/dev/null"):format(
     self.bootstrap, topic))
   local list, at = {}, 1
   while at <= #out do
