@@ -325,6 +325,16 @@ static void close_all(lc_task_t *t, bool started)
                 t->header->cls->destroy(t->header);
 }
 
+/* What `top -H` and gdb show: CONNECTOR-N, its name cut where the system cuts thread names (15 bytes). */
+static void name_thread(const lc_task_t *t)
+{
+        char number[16], name[16];
+        int n = snprintf(number, sizeof(number), "-%d", t->id);
+
+        snprintf(name, sizeof(name), "%.*s%s", 15 - n, t->connector, number);
+        pthread_setname_np(pthread_self(), name);
+}
+
 static void *task_thread(void *arg)
 {
         lc_task_t *t = arg;
@@ -336,6 +346,7 @@ static void *task_thread(void *arg)
 
         snprintf(context, sizeof(context), "%.90s|task-%d", t->connector, t->id);
         lc_log_context(context);
+        name_thread(t);
         lc_err_clear(&err);
         failed = run(t, &started, &err) != 0;
         stopped = lc_task_stopping(t); /* a failure while stopping ends UNASSIGNED */

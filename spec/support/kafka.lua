@@ -86,12 +86,13 @@ function Broker:produce(topic, lines)
 end
 
 local shared
---- broker { own = true, settings = { "k=v" } }
+--- broker { own = true, settings = { "k=v" }, port = }: with proxied = { port =, advertised = } it has a second
+-- listener on `port`, and tells its clients there to connect to `advertised`, the port of a proxy.
 function _M.broker(t)
   t = t or {}
   if not t.own and shared then return shared end
   assert(proc.read(home .. "/ready"), "no Kafka in " .. home .. ": run ./dev kafka fetch")
-  local port, controller = proc.free_port(), proc.free_port()
+  local port, controller = t.port or proc.free_port(), proc.free_port()
   local dir = proc.tmpdir "broker"
   local b = setmetatable({ port = port, dir = dir, bootstrap = "127.0.0.1:" .. port }, Broker)
   local lines = {
@@ -103,6 +104,15 @@ function _M.broker(t)
     "transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
     "group.initial.rebalance.delay.ms=0",
   }
+  if t.proxied then -- the last line of a name counts
+    for _, s in ipairs {
+      ("listeners=PLAINTEXT://127.0.0.1:%d,PROXIED://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d"):format(port,
+        t.proxied.port, controller),
+      ("advertised.listeners=PLAINTEXT://127.0.0.1:%d,PROXIED://127.0.0.1:%d"):format(port, t.proxied.advertised),
+      "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT",
+      "inter.broker.listener.name=PLAINTEXT",
+    } do lines[#lines + 1] = s end
+  end
   for _, s in ipairs(t.settings or {}) do lines[#lines + 1] = s end
   proc.write(dir .. "/server.properties", table.concat(lines, "\n") .. "\n")
   local format = java { "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c",
