@@ -38,4 +38,60 @@ describe("three workers with 30 connectors", function()
     c:kill(follower)
     all_well "SIGKILL"
   end)
+
+  it("take over when the leader is killed", function()
+    c:start(c.workers[2].process:alive() and c.workers[3] or c.workers[2]) -- who ended comes back
+    c:settle()
+    c:kill((c:leader()))
+    all_well "SIGKILL of the leader"
+  end)
+
+  it("fence one that is frozen for longer than its session: it wakes up, stops its tasks and writes nothing", function()
+    c:add()
+    c:settle()
+    local _, follower = c:leader()
+    local had = c:tasks_of(follower)
+    assert.is_true(#had > 0)
+    c:freeze(follower)
+    local frozen = c:mark()
+    cluster.say("frozen: all run elsewhere after %.1f s", c:settle())
+    c:no_line_lost()
+    local thawed = c:mark()
+    c:thaw(follower)
+    all_well "thawed"
+    assert.same({}, c:written_twice(frozen, thawed))
+    assert.truthy(follower:log():find("Revoking previous assignment", 1, true))
+  end)
+
+  it("answer any request on any worker", function()
+    local leader, follower = c:leader()
+    for _, w in ipairs { leader, follower } do
+      c:put("any", { ["connector.class"] = "FileStreamSource", file = c.dir .. "/idle.txt", topic = c.id .. "-idle" }, w)
+      c:settle()
+      for _, what in ipairs { "/restart", "/restart?includeTasks=true", "/tasks/0/restart" } do
+        local code, text = c:request(w, "POST", "/connectors/any" .. what)
+        assert.is_true(code == 204 or code == 202, what .. ": " .. code .. " " .. text)
+      end
+      assert.equal(204, (c:request(w, "PUT", "/connectors/any/stop")))
+      c.want.any = "STOPPED"
+      c:settle()
+      assert.equal(202, (c:request(w, "PUT", "/connectors/any/resume")))
+      c.want.any = "RUNNING"
+      c:settle()
+      assert.equal(204, (c:request(w, "DELETE", "/connectors/any")))
+      c.want.any = nil
+      c:settle()
+    end
+  end)
+
+  it("set a log level everywhere", function()
+    local leader, follower = c:leader()
+    assert.equal(204, (c:request(follower, "PUT", "/admin/loggers/CONSUMER?scope=cluster", { level = "ERROR" })))
+    for _, w in ipairs { leader, follower } do
+      require("spec.support.proc").wait_for("the level on " .. w.url, function()
+        local _, _, json = w:request("GET", "/admin/loggers/CONSUMER")
+        return json.level == "ERROR"
+      end, 30)
+    end
+  end)
 end)

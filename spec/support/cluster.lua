@@ -302,12 +302,15 @@ function Cluster:topology(t)
   self.writer = proc.start(arguments)
 end
 
--- The records of a topic that were not read yet.
+-- The records of a topic that were not read yet: up to the end of now, which moves on while lines flow.
 local function read_topic(self, topic)
   local values = self.values[topic] or {}
   self.values[topic] = values
-  local out = proc.run(("kcat -b %s -C -q -e -t %s -p 0 -o %d -f '%%s\\n' 2>/dev/null"):format(self.broker.bootstrap,
-    topic, #values))
+  local bootstrap = self.broker.bootstrap
+  local out = proc.run(("kcat -b %s -Q -t %s:0:-1 2>/dev/null"):format(bootstrap, topic))
+  local n = (tonumber(out:match "offset (%d+)") or 0) - #values
+  if n <= 0 then return values end
+  out = proc.run(("kcat -b %s -C -q -t %s -p 0 -o %d -c %d -f '%%s\\n' 2>/dev/null"):format(bootstrap, topic, #values, n))
   for line in out:gmatch "[^\n]+" do values[#values + 1] = line end
   return values
 end
