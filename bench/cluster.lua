@@ -142,6 +142,7 @@ end
 
 local function memory(m, what, workers, n)
   local sum, list = 0, {}
+  ffi.C.usleep(5000000) -- after the rush
   for i, w in ipairs(workers) do
     local rss = m.rss(w.process.pid)
     list[i] = m.round(rss, 1)

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static _Noreturn void out_of_memory(void)
 {
@@ -80,6 +83,13 @@ char *lc_asprintf(const char *fmt, ...)
         vsnprintf(p, (size_t)n + 1, fmt, ap);
         va_end(ap);
         return p;
+}
+
+void lc_alloc_trim(void)
+{
+#ifdef __GLIBC__
+        malloc_trim(0);
+#endif
 }
 
 _Noreturn void lc_assert_failed(const char *what, const char *file, int line)

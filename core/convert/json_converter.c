@@ -53,7 +53,7 @@ typedef struct json_converter {
         uint64_t clock;
         prefix_t prefixes[FEW_PREFIXES];
         int nprefixes, next_prefix;
-        const lc_schema_t *retired[RETIRED];
+        const lc_schema_t **retired; /* RETIRED of them, NULL: none yet */
         int next_retired;
         lc_buf_t buf;     /* what is being written */
         lc_arena_t nodes; /* the document being read */
@@ -187,8 +187,11 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
 /* Keep a schema that left the cache for a while: values of the current batch may still point to it. */
 static void retire(json_converter_t *cv, const lc_schema_t *s)
 {
-        const lc_schema_t *old = cv->retired[cv->next_retired];
+        const lc_schema_t *old;
 
+        if (!cv->retired) /* most converters never need it: one per task and side, 32 KiB */
+                cv->retired = lc_calloc(RETIRED, sizeof(*cv->retired));
+        old = cv->retired[cv->next_retired];
         for (int i = 0; old && i < cv->nprefixes; i++)
                 if (cv->prefixes[i].schema == old) { /* must not outlive it */
                         free(cv->prefixes[i].text);
@@ -418,8 +421,9 @@ static void destroy(lc_converter_t *base)
                 lc_schema_unref(cv->cache[i].schema);
                 free(cv->cache[i].text);
         }
-        for (int i = 0; i < RETIRED; i++)
+        for (int i = 0; cv->retired && i < RETIRED; i++)
                 lc_schema_unref(cv->retired[i]);
+        free(cv->retired);
         lc_schema_unref(cv->fixed);
         free(cv->cache);
         lc_buf_free(&cv->buf);

@@ -170,6 +170,12 @@ static int tick(lc_herder_t *h)
         now = lc_now_ms();
         wait = until(d->scheduled_at, now, most);
         wait = until(ask, now, wait);
+        if (d->trim_at && d->trim_at <= now) {
+                d->trim_at = 0;
+                lc_alloc_trim();
+        }
+        if (d->trim_at)
+                wait = until(d->trim_at, now, wait);
         if (d->hold_since)
                 wait = until(d->hold_until, now, wait);
         wait = until(retry, now, wait);

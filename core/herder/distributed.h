@@ -38,6 +38,7 @@ typedef struct lc_distributed {
         lc_work_t restart;           /* tasks stopped for new configs, started after the rebalance */
         bool rejoining;              /* a join was asked for or has begun, its assignment is not here yet */
         bool resolved;               /* the assignment was acted on */
+        int64_t trim_at;             /* when starts leave memory behind, give it back; 0: nothing to do */
         int64_t scheduled_at;        /* INT64_MAX: no scheduled rebalance */
         bool can_read;               /* the config topic could be read the last time */
         int backoff_retries;

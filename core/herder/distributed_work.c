@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOST_FLUSH_MS = 500, BACKOFF_LEAST_MS = 100 };
+enum { LOST_FLUSH_MS = 500, BACKOFF_LEAST_MS = 100, TRIM_MS = 3000 };
 
 /* Membership thread. */
 
@@ -429,6 +429,7 @@ static void start_work(lc_distributed_t *d)
                         lc_work_add(&d->running, w->connector, w->task);
         }
         lc_work_free(&was);
+        d->trim_at = lc_now_ms() + TRIM_MS;
         lc_log(LC_INFO, "HERDER", "Finished starting connectors and tasks");
 }
 

@@ -472,12 +472,15 @@ static void deliver(lc_group_t *g, lc_assignment_t *a)
         g->events.assigned(g->arg, a);
 }
 
-/* Soon after a rebalance members hear of the next one soon. */
+/* Soon after a rebalance members hear of the next one soon. Else at least a dozen times a session: a
+ * member hears of a rebalance by the answer, and the slowest member holds up the others. */
 static int64_t next_heartbeat(const lc_group_t *g, int64_t now)
 {
-        bool lively = now < g->lively_until && g->s.heartbeat_ms > LIVELY_HEARTBEAT_MS;
+        int32_t ms = g->s.session_ms / 12;
 
-        return now + (lively ? LIVELY_HEARTBEAT_MS : g->s.heartbeat_ms);
+        if (now < g->lively_until && ms > LIVELY_HEARTBEAT_MS)
+                ms = LIVELY_HEARTBEAT_MS;
+        return now + (ms < g->s.heartbeat_ms ? ms : g->s.heartbeat_ms);
 }
 
 static void join(lc_group_t *g)

@@ -34,8 +34,8 @@ struct lc_producer {
         lc_waker_t *waker;
         topic_t *topics, *last;
         size_t outstanding;
-        rd_kafka_message_t run[RUN];
-        lc_record_t *run_records[RUN];
+        rd_kafka_message_t *run; /* _private: the record. Grows: most producers never send many at once */
+        uint32_t run_cap;
 };
 
 /* Java's defaults of what conf may leave open; its retries end with message.timeout.ms alone. */
@@ -204,9 +204,14 @@ static uint32_t send_run(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *r
 {
         const char *topic = records[from].topic;
         int32_t partition = records[from].partition;
-        uint32_t at = from;
+        uint32_t at = from, most = n - from < RUN ? n - from : RUN;
         int k = 0, good;
 
+        if (most > p->run_cap) {
+                free(p->run);
+                p->run = lc_calloc(most, sizeof(*p->run));
+                p->run_cap = most;
+        }
         for (; at < n && k < RUN; at++) {
                 lc_record_t *r = &records[at];
                 rd_kafka_message_t *m = &p->run[k];
@@ -222,22 +227,22 @@ static uint32_t send_run(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *r
                 m->key_len = r->key_bytes.len;
                 m->_private = r;
                 m->err = RD_KAFKA_RESP_ERR_NO_ERROR;
-                p->run_records[k++] = r;
+                k++;
         }
         good = rd_kafka_produce_batch(rkt, partition, 0, p->run, k);
         if (good == k) {
                 for (int i = 0; i < k; i++)
-                        taken(p, p->run_records[i]);
+                        taken(p, p->run[i]._private);
                 return at;
         }
         *stop = true;
         at = n;
         for (int i = 0; i < k; i++) {
                 if (p->run[i].err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-                        taken(p, p->run_records[i]); /* skipped by state when the caller comes again */
+                        taken(p, p->run[i]._private); /* skipped by state when the caller comes again */
                 } else if (at == n) {
-                        at = (uint32_t)(p->run_records[i] - records);
-                        refused(p, p->run_records[i], p->run[i].err, err);
+                        at = (uint32_t)((lc_record_t *)p->run[i]._private - records);
+                        refused(p, p->run[i]._private, p->run[i].err, err);
                 }
         }
         return at;
@@ -382,5 +387,6 @@ void lc_producer_destroy(lc_producer_t *p, int flush_ms)
                 free(t);
         }
         lc_kafka_close(p->client);
+        free(p->run);
         free(p);
 }
