@@ -47,11 +47,11 @@ typedef struct lc_distributed {
         /* config updates seen and not acted on yet */
         bool dirty; /* the store has news: take a snapshot */
         bool needs_rebalance;
-        bool hurry;                      /* what changed cannot wait for more of it */
-        int64_t hold_since, hold_until;  /* the rejoin for it is held back; 0: it is not */
-        lc_strv_t updated;  /* connectors whose config was written or removed */
-        lc_strv_t retarget; /* with another target state */
-        lc_strv_t retasked; /* with another set of tasks */
+        bool hurry;                     /* what changed cannot wait for more of it */
+        int64_t hold_since, hold_until; /* the rejoin for it is held back; 0: it is not */
+        lc_strv_t updated;              /* connectors whose config was written or removed */
+        lc_strv_t retarget;             /* with another target state */
+        lc_strv_t retasked;             /* with another set of tasks */
         lc_restart_order_t *orders;
 } lc_distributed_t;
 
@@ -78,7 +78,7 @@ bool lc_dist_read_to_end(lc_distributed_t *d);
 
 /* distributed_config.c: what the config topic says */
 extern const lc_config_events_t lc_dist_config_events;
-void lc_dist_take_snapshot(lc_distributed_t *d);  /* notes what changed */
+void lc_dist_take_snapshot(lc_distributed_t *d); /* notes what changed */
 /* Acts on it; may ask for a rejoin, now or (at_once false) a little later: hold_until. */
 void lc_dist_config_updates(lc_distributed_t *d, bool at_once);
 void lc_dist_let_go(lc_distributed_t *d); /* the assignment here covers what was held back */
