@@ -1,0 +1,26 @@
+/*
+ * try_output.h - what `luaconnect try` prints: records as JSON lines, and what a step changed in one.
+ *
+ * Threads:   main.   Tests: spec/unit/kit_spec.lua
+ */
+#ifndef LC_CLI_TRY_OUTPUT_H
+#define LC_CLI_TRY_OUTPUT_H
+#include "convert/converter.h"
+
+typedef struct lc_try_output {
+        bool full, schemas, source, color;
+        lc_converter_t *keys, *values; /* sources: what they make of key and value is printed; or NULL */
+        lc_arena_t arena;
+        lc_buf_t buf;
+} lc_try_output_t;
+
+void lc_try_output_init(lc_try_output_t *o);
+void lc_try_output_free(lc_try_output_t *o);
+/* Append the record as one line to buf. -1: a value does not convert; buf is as before. */
+int lc_try_output_record(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err);
+/* Append the changes from a to b, one a line. How many; a number no one prints means nothing changed. */
+int lc_try_output_changes(lc_try_output_t *o, const lc_record_t *a, const lc_record_t *b);
+/* buf to stdout. -1: it is closed. */
+int lc_try_output_flush(lc_try_output_t *o);
+
+#endif
