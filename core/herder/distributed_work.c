@@ -266,6 +266,7 @@ void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
         lc_assignment_free(d->assignment);
         d->assignment = a;
         lc_worker_set_generation(h->worker, a->generation);
+        lc_worker_set_outside(h->worker, false);
         d->scheduled_at = a->delay_ms > 0 ? lc_now_ms() + a->delay_ms : INT64_MAX;
         lc_log(LC_INFO, "HERDER",
                "Joined group at generation %d with protocol version %d as %s%s: config offset %lld, "
@@ -304,6 +305,7 @@ void lc_dist_coordinator_lost(lc_distributed_t *d)
         d->rejoining = d->resolved = true;
         d->scheduled_at = INT64_MAX;
         lc_dist_new_assignor(d);
+        lc_worker_set_outside(d->base.worker, true);
         revoke_work(d, &d->assigned, LOST_FLUSH_MS);
         lc_work_free(&d->assigned);
         lc_dist_set_state(d);

@@ -113,8 +113,9 @@ void lc_services_status(lc_services_t *s, const char *connector, int task, lc_st
                           .version = (char *)version,
                           .generation = __atomic_load_n(&s->generation, __ATOMIC_RELAXED)};
 
-        /* Who was out of the group for longer than a session has not read yet what the new owner wrote. */
-        if (state == LC_UNASSIGNED && !lc_services_may_work(s))
+        /* who is or was out of the group does not know yet what the new owner wrote */
+        if (state == LC_UNASSIGNED &&
+            (__atomic_load_n(&s->outside, __ATOMIC_RELAXED) || !lc_services_may_work(s)))
                 return;
         if (!lc_services_enter(s))
                 return;

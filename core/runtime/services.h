@@ -23,6 +23,7 @@ typedef struct lc_services {
         bool (*may_work)(void *arg); /* NULL: always */
         void *arg;
         int32_t generation; /* atomic */
+        bool outside;       /* atomic: lc_worker_set_outside */
         bool track_topics;  /* topic.tracking.enable */
         int64_t flush_interval_ms, flush_timeout_ms, graceful_ms;
         pthread_mutex_t lock;

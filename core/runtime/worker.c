@@ -52,6 +52,11 @@ void lc_worker_set_generation(lc_worker_t *w, int32_t generation)
         __atomic_store_n(&w->sv->generation, generation, __ATOMIC_RELAXED);
 }
 
+void lc_worker_set_outside(lc_worker_t *w, bool outside)
+{
+        __atomic_store_n(&w->sv->outside, outside, __ATOMIC_RELAXED);
+}
+
 typedef struct call {
         void (*fn)(void *arg);
         void *arg;

@@ -32,6 +32,9 @@ typedef struct lc_worker_deps {
 lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err);
 void lc_worker_free(lc_worker_t *w);                               /* stops what still runs */
 void lc_worker_set_generation(lc_worker_t *w, int32_t generation); /* for statuses */
+/* Outside of the group: what is stopped now may run elsewhere already, so no UNASSIGNED is written for it (it
+ * would reach the topic after the new owner's status). */
+void lc_worker_set_outside(lc_worker_t *w, bool outside);
 /* Run fn(arg) on the pool: validation and other user code of the herder. */
 void lc_worker_run(lc_worker_t *w, void (*fn)(void *arg), void *arg);
 

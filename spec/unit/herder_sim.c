@@ -78,6 +78,12 @@ void lc_worker_free(lc_worker_t *w)
         free(w);
 }
 
+void lc_worker_set_outside(lc_worker_t *w, bool outside)
+{
+        (void)w;
+        (void)outside;
+}
+
 void lc_worker_set_generation(lc_worker_t *w, int32_t generation)
 {
         w->generation = generation;

@@ -7,6 +7,7 @@
 #define lc_worker_new sim_worker_new
 #define lc_worker_free sim_worker_free
 #define lc_worker_set_generation sim_worker_set_generation
+#define lc_worker_set_outside    sim_worker_set_outside
 #define lc_worker_run sim_worker_run
 #define lc_worker_start_connector sim_worker_start_connector
 #define lc_worker_stop_connector sim_worker_stop_connector
