@@ -247,10 +247,11 @@ describe("the herder in a cluster", function()
   it("leaves out what the leader assigns and nobody knows", function()
     start(1)
     connector "c"
+    expect { "start c-0 of" } -- its tasks' round is over, too
     clear()
     sim.sim_names("ghost", nil, nil)
     sim.sim_members(0, 0)
-    expect { "round 4" }
+    expect { "round" }
     assert.equal(200, call("HEALTH").status)
     sim.sim_names("", nil, nil)
     assert.is_nil(H.listen():find("start ghost", 1, true))
