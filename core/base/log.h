@@ -16,9 +16,13 @@ typedef enum { LC_LOG_OFF = 0, LC_ERROR, LC_WARN, LC_INFO, LC_DEBUG, LC_TRACE } 
 /* Area: a short word in capitals that can be grepped: "GROUP", "OFFSET", "REST". */
 void lc_log_(lc_log_level_t level, const char *area, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
-extern int lc_log_max_level; /* the most verbose level any area logs; read without lock */
+extern int lc_log_max_level; /* the most verbose level any area logs; by lc_log_most() only */
+static inline int lc_log_most(void)
+{
+        return __atomic_load_n(&lc_log_max_level, __ATOMIC_RELAXED);
+}
 #define lc_log(level, area, ...)                                                                             \
-        ((int)(level) <= lc_log_max_level ? lc_log_((level), (area), __VA_ARGS__) : (void)0)
+        ((int)(level) <= lc_log_most() ? lc_log_((level), (area), __VA_ARGS__) : (void)0)
 
 /* Context of this thread's lines, e.g. "file-src|task-0"; NULL for none. Copied (120 bytes). */
 void lc_log_context(const char *context);

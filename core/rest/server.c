@@ -576,7 +576,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
                 return;
         *con_cls = NULL;
         r = x->rest;
-        if (lc_log_max_level >= LC_INFO)
+        if (lc_log_most() >= LC_INFO)
                 log_request(x);
         pthread_mutex_lock(&r->lock);
         if (x->state == PENDING)
@@ -619,7 +619,7 @@ static const char *current_level(void)
 {
         static const char *const names[] = {"OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
 
-        return names[lc_log_max_level];
+        return names[lc_log_most()];
 }
 
 lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err)

@@ -155,9 +155,10 @@ function Cluster:truth()
   local out = proc.run(("for p in %s; do echo \"= $p\"; cat /proc/$p/task/*/comm 2>/dev/null; done"):format(
     table.concat(pids, " ")))
   local at = 0
+  -- once a worker: threads that a task's thread makes bear its name until they set their own
   local function add(t, key, w)
     t[key] = t[key] or {}
-    table.insert(t[key], w)
+    if t[key][#t[key]] ~= w then table.insert(t[key], w) end
   end
   for line in out:gmatch "[^\n]+" do
     if line:find "^= " then at = at + 1
