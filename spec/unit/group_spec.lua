@@ -154,12 +154,14 @@ describe("group member", function()
   end
 
   it("finds the coordinator again when it moved, and stays a member", function()
-    local m = member()
+    local m = member { config = { ["session.timeout.ms"] = 30000, ["heartbeat.interval.ms"] = 5000 } }
     m:assignment()
     broker:errors(fake.HEARTBEAT, 16, 15)
     broker:errors(fake.FIND, 15, 15)
-    assert.is_true(m:silent("preparing", 600))
-    assert.is_true(broker:seen(fake.FIND) >= 5)
+    require("spec.support.proc").wait_for("the search for the coordinator", function()
+      return broker:seen(fake.FIND) >= 5
+    end, 30)
+    assert.is_true(m:silent("preparing", 300))
     m:rejoin()
     assert.equal(2, m:assignment().generation)
   end)
