@@ -79,7 +79,8 @@ static void say_same_url(const lc_group_member_t *members, size_t n)
                 for (size_t k = i + 1; k < n; k++)
                         if (!strcmp(members[i].url, members[k].url))
                                 lc_log(LC_ERROR, "HERDER",
-                                       "Two workers of the group advertise the same URL %s: members %s and %s. "
+                                       "Two workers of the group advertise the same URL %s: members %s and "
+                                       "%s. "
                                        "Requests for one of them reach the other; give each its own "
                                        "rest.advertised.host.name or rest.advertised.port",
                                        members[i].url, members[i].id, members[k].id);
@@ -234,10 +235,11 @@ bool lc_members_answered(lc_members_t *m, const char *id, const char *url, const
                         memset(&classes, 0, sizeof(classes));
                 } else {
                         lc_log(e->backoff_ms ? LC_DEBUG : LC_INFO, "HERDER",
-                               "Cannot learn which connector classes worker %s has, it is taken to have all of "
+                               "Cannot learn which connector classes worker %s has, it is taken to have all "
+                               "of "
                                "them: %s",
                                url, why);
-                        e->backoff_ms = !e->backoff_ms                            ? ASK_AGAIN_MS
+                        e->backoff_ms = !e->backoff_ms                         ? ASK_AGAIN_MS
                                         : e->backoff_ms * 2 > ASK_AGAIN_MAX_MS ? ASK_AGAIN_MAX_MS
                                                                                : e->backoff_ms * 2;
                         e->ask_at = now + e->backoff_ms;
@@ -281,7 +283,8 @@ void lc_members_say_missing(lc_members_t *m, const lc_config_snapshot_t *s)
                                 continue;
                         lc_strv_add(&e->said, cls);
                         lc_log(LC_INFO, "HERDER",
-                               "Worker %s does not have the connector class %s (connector %s): such work goes to "
+                               "Worker %s does not have the connector class %s (connector %s): such work "
+                               "goes to "
                                "workers that have it, as long as there is one",
                                e->url, cls, s->v[k].name);
                 }

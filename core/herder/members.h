@@ -1,10 +1,10 @@
 /*
  * members.h - which connector classes the members of the group have, as far as the leader knows: it asks each
- * one's REST (GET connector-plugins), so that work goes to workers that can run it. A member that was not asked
- * yet, or does not answer, is taken to have everything.
+ * one's REST (GET connector-plugins), so that work goes to workers that can run it. A member that was not
+ * asked yet, or does not answer, is taken to have everything.
  *
- * Threads:   lc_members_set() and lc_members_can_run() on the membership thread, all else on the herder's; one
- *            lock, a leaf. Nothing here waits: the herder sends the questions that lc_members_ask() names.
+ * Threads:   lc_members_set() and lc_members_can_run() on the membership thread, all else on the herder's;
+ * one lock, a leaf. Nothing here waits: the herder sends the questions that lc_members_ask() names.
  * Ownership: copies of everything.
  * Tests:     spec/unit/herder_cluster_spec.lua
  */
@@ -27,8 +27,8 @@ void lc_members_set(lc_members_t *m, const lc_group_member_t *members, size_t n)
 bool lc_members_can_run(lc_members_t *m, const char *id, const lc_props_t *config);
 
 void lc_members_forget(lc_members_t *m); /* another one leads */
-/* A member to be asked now: *id and *url are the caller's (free), a question is out until it is answered. false:
- * nobody; *next (monotonic) then says when to look again, INT64_MAX never. */
+/* A member to be asked now: *id and *url are the caller's (free), a question is out until it is answered.
+ * false: nobody; *next (monotonic) then says when to look again, INT64_MAX never. */
 bool lc_members_ask(lc_members_t *m, int64_t now, char **id, char **url, int64_t *next);
 /* The answer's body, or NULL and why there is none. true: something was learned. */
 bool lc_members_answered(lc_members_t *m, const char *id, const char *url, const lc_buf_t *answer,

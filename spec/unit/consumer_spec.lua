@@ -141,7 +141,7 @@ describe("consumer", function()
     local c = open "g-pause"
     subscribe(c, { "c-pause" })
     local list, n = tps { { "c-pause", 0 } }
-    local err, all, deadline, round = core.err(), {}, os.time() + 40, 0
+    local err, all, deadline, round = core.err(), {}, os.time() + 180, 0
     while #all < 5000 and os.time() < deadline do
       for _, r in ipairs(poll(c, 100, 37)) do all[#all + 1] = r end
       round = round + 1
