@@ -36,6 +36,7 @@ describe("a cluster", function()
   for _, mode in ipairs { "cut", "blackhole" } do
     it(("goes on when one worker is without a network (%s), and takes it back"):format(mode), function()
       assert.is_true(#c:tasks_of(cut) > 0)
+      c:happens()
       proxy:set(mode)
       local before = c:mark()
       cut.frozen = true -- it cannot answer for the cluster
@@ -45,18 +46,22 @@ describe("a cluster", function()
       c:no_line_lost()
       local back = c:mark()
       c:take_overlaps() -- its tasks stay threads for a while, that write nothing: see written_twice
+      c:happens()
       proxy:set "pass"
+      proc.wait_for("the worker to get work again", function() return #c:tasks_of(cut) > 0 end, 60 * cluster.slow)
       all_well "the network is back"
       assert.same({}, c:written_twice(before, back))
     end)
   end
 
   it("is restarted all at once", function()
+    c:happens()
     for _, w in ipairs(c:live()) do w.process:signal "TERM" end
     for _, w in ipairs(c.workers) do w.process:wait(60) end
     for _, w in ipairs(c.workers) do c:start(w, false) end
     c:wait_healthy()
     all_well "all restarted"
+    c:happens()
     for _, w in ipairs(c:live()) do w.process:signal "KILL" end
     for _, w in ipairs(c.workers) do w.process:wait(60) end
     for _, w in ipairs(c.workers) do c:start(w, false) end
@@ -90,8 +95,9 @@ describe("a cluster", function()
     local twin = c:add { config = { ["rest.advertised.port"] = c.workers[1].port } }
     local leader = c:leader()
     proc.wait_for("the leader's word about it", function()
-      return leader:log():find("advertise", 1, true) ~= nil
+      return leader:log():match("ERROR [^\n]*Two workers of the group advertise the same URL " .. c.workers[1].url)
     end, 60)
+    for _, w in ipairs(c.workers) do assert.is_true(w.process:alive(), w.url) end
     c:term(twin)
     all_well "without the twin"
   end)

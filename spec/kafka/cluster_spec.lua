@@ -3,6 +3,7 @@
 -- times until all runs again are printed. The longer faults are in spec/fault/cluster_spec.lua.
 local cluster = require "spec.support.cluster"
 local kafka = require "spec.support.kafka"
+local proc = require "spec.support.proc"
 
 describe("three workers with 30 connectors", function()
   local c
@@ -58,11 +59,14 @@ describe("three workers with 30 connectors", function()
     c:no_line_lost()
     local thawed = c:mark()
     c:thaw(follower)
+    proc.wait_for("it to stop what others run now", function()
+      return follower:log():find("Revoking previous assignment", 1, true)
+    end, 60 * cluster.slow)
+    proc.wait_for("it to get work again", function() return #c:tasks_of(follower) > 0 end, 60 * cluster.slow)
     cluster.say("thawed: all run again after %.1f s", c:settle())
     c:take_overlaps() -- its tasks are still threads at first, that write nothing: see written_twice
     c:no_line_lost()
     assert.same({}, c:written_twice(frozen, thawed))
-    assert.truthy(follower:log():find("Revoking previous assignment", 1, true))
   end)
 
   it("answer any request on any worker", function()
@@ -90,7 +94,7 @@ describe("three workers with 30 connectors", function()
     local leader, follower = c:leader()
     assert.equal(204, (c:request(follower, "PUT", "/admin/loggers/CONSUMER?scope=cluster", { level = "ERROR" })))
     for _, w in ipairs { leader, follower } do
-      require("spec.support.proc").wait_for("the level on " .. w.url, function()
+      proc.wait_for("the level on " .. w.url, function()
         local _, _, json = w:request("GET", "/admin/loggers/CONSUMER")
         return json.level == "ERROR"
       end, 30)

@@ -33,6 +33,9 @@ function _M.new(t)
   return self
 end
 
+--- What happens to the cluster now: settle() tells the time since then.
+function Cluster:happens() self.since = proc.now() end
+
 --- One more worker. t: wait = false (do not wait until it is healthy), config = its own settings, port =.
 function Cluster:add(t)
   t = t or {}
@@ -44,6 +47,7 @@ function Cluster:add(t)
   end
   local w = kafka.worker { broker = self.broker, id = self.id, config = config, start = false, port = t.port }
   w.index, w.worker_id = #self.workers + 1, "127.0.0.1:" .. w.port
+  self:happens()
   self.workers[w.index] = w
   self:start(w, t.wait)
   return w
@@ -81,18 +85,24 @@ end
 
 --- SIGTERM; the exit status must be 0.
 function Cluster:term(w)
+  self:happens()
   local status = w:stop()
   if status ~= 0 then error(("%s ended with status %d: %s"):format(w.url, status, w:log():sub(-3000)), 2) end
 end
 
-function Cluster:kill(w) return w:kill() end
+function Cluster:kill(w)
+  self:happens()
+  return w:kill()
+end
 
 function Cluster:freeze(w)
+  self:happens()
   w.process:signal "STOP"
   w.frozen = true
 end
 
 function Cluster:thaw(w)
+  self:happens()
   w.process:signal "CONT"
   w.frozen = false
 end
@@ -233,16 +243,18 @@ function Cluster:unsettled()
 end
 
 --- Wait until everything in `want` is in its state, once, where every worker says it is, and stays so for 1.5 s.
--- Returns the seconds until then.
+-- Returns the seconds until then, counted from what happened last.
 function Cluster:settle(seconds)
   local start = proc.now()
   local stop, since = start + (seconds or 60) * _M.slow, nil
+  local happened = self.since or start
+  self.since = nil
   while true do
     local why = self:unsettled()
     local now = proc.now()
     if why then since = nil
     elseif not since then since = now
-    elseif now - since > 1.5 then return since - start end
+    elseif now - since > 1.5 then return since - happened end
     if why and now > stop then error(("not settled after %d s: %s"):format(now - start, why), 2) end
     proc.stays("", function() return true end, 0.1)
   end
