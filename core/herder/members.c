@@ -1,6 +1,7 @@
 /* members.c - see members.h. Lock: `lock`, a leaf. */
 #include "herder/members.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "convert/json.h"
 #include <pthread.h>
@@ -239,9 +240,7 @@ bool lc_members_answered(lc_members_t *m, const char *id, const char *url, const
                                "of "
                                "them: %s",
                                url, why);
-                        e->backoff_ms = !e->backoff_ms                         ? ASK_AGAIN_MS
-                                        : e->backoff_ms * 2 > ASK_AGAIN_MAX_MS ? ASK_AGAIN_MAX_MS
-                                                                               : e->backoff_ms * 2;
+                        e->backoff_ms = lc_backoff(e->backoff_ms, ASK_AGAIN_MS, ASK_AGAIN_MAX_MS);
                         e->ask_at = now + e->backoff_ms;
                 }
         }

@@ -143,9 +143,7 @@ static bool too_many(const lc_err_t *err)
 
 static void retry_later(lc_hconn_t *c, const lc_err_t *err)
 {
-        c->backoff_ms = !c->backoff_ms                       ? BACKOFF_MS
-                        : c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS
-                                                             : c->backoff_ms * 2;
+        c->backoff_ms = lc_backoff(c->backoff_ms, BACKOFF_MS, BACKOFF_MAX_MS);
         c->retry_at = lc_now_ms() + c->backoff_ms;
         if (err->code == 403 && lc_now_ms() - c->tried_at <= KEY_ROTATION_MS)
                 lc_log(LC_DEBUG, "HERDER",

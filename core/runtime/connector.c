@@ -1,6 +1,7 @@
 /* connector.c - see connector.h. */
 #include "runtime/connector.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/waker.h"
 #include "config/connector_config.h"
@@ -337,7 +338,7 @@ static int change_job(void *arg, bool dropped)
                 lc_log(LC_WARN, "WORKER",
                        "WorkerConnector{id=%s} start failed and is tried again in %d ms: %s", c->name, delay,
                        err.msg);
-                c->retry_ms = delay * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : delay * 2;
+                c->retry_ms = lc_backoff(delay, RETRY_MIN_MS, RETRY_MAX_MS);
                 return delay;
         }
         answer(c, &c->current, rc ? &err : NULL);

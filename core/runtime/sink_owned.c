@@ -296,7 +296,7 @@ static int open_parts(lc_sink_t *s, const lc_topic_partition_t *tps, size_t n, l
                 if (lc_task_stopping(t))
                         return 0;
                 lc_err_clear(err);
-                delay = delay * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : delay * 2;
+                delay = lc_backoff(delay, RETRY_MIN_MS, RETRY_MAX_MS);
         }
         if (told)
                 lc_task_status(t, LC_RUNNING, NULL);

@@ -182,10 +182,9 @@ static void retry_later(lc_sink_t *s, const lc_err_t *err)
         if (!s->redelivery) {
                 s->redelivery = true;
                 lc_sink_set_paused(s, true, NULL);
-                s->retry_ms = RETRY_MIN_MS;
-        } else {
-                s->retry_ms = s->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : s->retry_ms * 2;
+                s->retry_ms = 0;
         }
+        s->retry_ms = lc_backoff(s->retry_ms, RETRY_MIN_MS, RETRY_MAX_MS);
 }
 
 /* Give s->batch (or nothing) to put. 0 also when it has to come again. */

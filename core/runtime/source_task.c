@@ -598,7 +598,7 @@ static void idle(source_t *s)
         int64_t end = lc_now_ms() + (t->after_ms >= 0 ? t->after_ms : s->idle_ms);
 
         t->after_ms = -1;
-        s->idle_ms = s->idle_ms * 2 > IDLE_MAX_MS ? IDLE_MAX_MS : s->idle_ms * 2;
+        s->idle_ms = lc_backoff(s->idle_ms, IDLE_MIN_MS, IDLE_MAX_MS);
         lc_task_rearm(t);
         while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed &&
                (!outstanding(s) || lc_task_may_work(t))) {

@@ -200,7 +200,7 @@ int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_e
                 }
                 if (lc_task_stopping(t))
                         return 1;
-                delay = delay * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : delay * 2;
+                delay = lc_backoff(delay, RETRY_MIN_MS, RETRY_MAX_MS);
         }
         return 0;
 }
