@@ -1,9 +1,12 @@
 /*
- * base64.c - base64 as Jackson writes and reads it (variant MIME-NO-LINEFEEDS). See text.h.
- * Any thread; results in the caller's arena. Spec: spec/unit/json_spec.lua
+ * base64.c - base64 as Jackson writes and reads it (variant MIME-NO-LINEFEEDS), see text.h, and as
+ * java.util.Base64 reads it, see base64.h. Any thread; results are the caller's.
+ * Spec: spec/unit/json_spec.lua, spec/unit/herder_cluster_spec.lua
  */
+#include "convert/base64.h"
 #include "convert/text.h"
 #include <stdio.h>
+#include <string.h>
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -122,5 +125,32 @@ int lc_base64_decode(const char *s, size_t n, lc_arena_t *a, const char **out, s
         }
         *out = to;
         *len = (size_t)(at - to);
+        return 0;
+}
+
+int lc_base64_decode_basic(const char *text, unsigned char *out, size_t *len, lc_err_t *err)
+{
+        size_t n = strlen(text), digits = 0, pads;
+        unsigned bits = 0;
+
+        *len = 0;
+        while (digits < n && text[digits] != '=') {
+                int d = digit((unsigned char)text[digits]);
+                if (d < 0)
+                        return lc_err_set(err, LC_DATA, 400, "Illegal base64 character %x",
+                                          (unsigned)(unsigned char)text[digits]);
+                bits = bits << 6 | (unsigned)d;
+                if (digits++ % 4)
+                        out[(*len)++] = (unsigned char)(bits >> (2 * (3 - (digits - 1) % 4)));
+        }
+        pads = n - digits;
+        if (pads && (digits % 4 < 2 || pads != 4 - digits % 4 || text[n - 1] != '='))
+                return lc_err_set(err, LC_DATA, 400,
+                                  digits % 4 < 2 || pads < 4 - digits % 4
+                                          ? "Input byte array has wrong 4-byte ending unit"
+                                          : "Input byte array has incorrect ending byte at %zu",
+                                  digits + 4 - digits % 4);
+        if (digits % 4 == 1)
+                return lc_err_set(err, LC_DATA, 400, "Last unit does not have enough valid bits");
         return 0;
 }

@@ -1,6 +1,7 @@
 /* session_key.c - see session_key.h. */
 #include "herder/session_key.h"
 #include "base/alloc.h"
+#include "convert/base64.h"
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -95,45 +96,6 @@ static const EVP_MD *digest_of(const char *algorithm)
         return NULL;
 }
 
-static int base64_digit(unsigned char c)
-{
-        if (c >= 'A' && c <= 'Z')
-                return c - 'A';
-        if (c >= 'a' && c <= 'z')
-                return c - 'a' + 26;
-        if (c >= '0' && c <= '9')
-                return c - '0' + 52;
-        return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* As Java's Base64.getDecoder(): no blanks, the padding may be absent. out: strlen(text) bytes are enough. */
-static int decode(const char *text, unsigned char *out, size_t *len, lc_err_t *err)
-{
-        size_t n = strlen(text), digits = 0, pads;
-        unsigned bits = 0;
-
-        *len = 0;
-        while (digits < n && text[digits] != '=') {
-                int d = base64_digit((unsigned char)text[digits]);
-                if (d < 0)
-                        return lc_err_set(err, LC_DATA, 400, "Illegal base64 character %x",
-                                          (unsigned)(unsigned char)text[digits]);
-                bits = bits << 6 | (unsigned)d;
-                if (digits++ % 4)
-                        out[(*len)++] = (unsigned char)(bits >> (2 * (3 - (digits - 1) % 4)));
-        }
-        pads = n - digits;
-        if (pads && (digits % 4 < 2 || pads != 4 - digits % 4 || text[n - 1] != '='))
-                return lc_err_set(err, LC_DATA, 400,
-                                  digits % 4 < 2 || pads < 4 - digits % 4
-                                          ? "Input byte array has wrong 4-byte ending unit"
-                                          : "Input byte array has incorrect ending byte at %zu",
-                                  digits + 4 - digits % 4);
-        if (digits % 4 == 1)
-                return lc_err_set(err, LC_DATA, 400, "Last unit does not have enough valid bits");
-        return 0;
-}
-
 /* The MAC's bytes: their number, 0 when there is none. */
 static size_t mac(const char *key_base64, const char *algorithm, const void *body, size_t n,
                   unsigned char out[EVP_MAX_MD_SIZE], lc_err_t *err)
@@ -147,7 +109,7 @@ static size_t mac(const char *key_base64, const char *algorithm, const void *bod
         lc_err_clear(&bad);
         if (!md)
                 lc_err_set(err, LC_DATA, 400, "Algorithm %s not available", algorithm);
-        else if (decode(key_base64, key, &key_len, &bad) < 0 || !key_len)
+        else if (lc_base64_decode_basic(key_base64, key, &key_len, &bad) < 0 || !key_len)
                 lc_err_set(err, LC_RETRIABLE, 0, "The session key in the config topic is no key: %s",
                            bad.kind ? bad.msg : "it is empty");
         else if (!HMAC(md, key, (int)key_len, body ? body : "", n, out, &len))
@@ -178,7 +140,7 @@ int lc_session_signature_check(const char *algorithm, const char *signature_base
         if (!digest_of(algorithm))
                 return lc_err_set(err, LC_DATA, 400, "Algorithm %s not available", algorithm);
         bytes = lc_malloc(strlen(signature_base64) + 1);
-        rc = decode(signature_base64, bytes, &len, err);
+        rc = lc_base64_decode_basic(signature_base64, bytes, &len, err);
         free(bytes);
         return rc;
 }
@@ -193,8 +155,8 @@ bool lc_session_verify(const char *key_base64, const char *algorithm, const char
 
         lc_err_clear(&err);
         len = mac(key_base64, algorithm, body, n, sum, &err);
-        same = len && decode(signature_base64, given, &given_len, &err) == 0 && given_len == len &&
-               CRYPTO_memcmp(given, sum, len) == 0;
+        same = len && lc_base64_decode_basic(signature_base64, given, &given_len, &err) == 0 &&
+               given_len == len && CRYPTO_memcmp(given, sum, len) == 0;
         free(given);
         return same;
 }

@@ -47,6 +47,7 @@
 #include "base/queue.h"
 #include "config/client_config.h"
 #include "config/connector_config.h"
+#include "convert/base64.h"
 #include "convert/json.h"
 #include "herder/assignor.h"
 #include "kafka/admin.h"
