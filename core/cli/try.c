@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -28,10 +27,7 @@ enum {
         OPT_EACH,
         OPT_WATCH,
         OPT_PATH,
-        OPT_INPUT,
-        OPT_SOURCE,
-        OPT_SINK,
-        OPT_IDLE
+        OPT_INPUT
 };
 const lc_option_t lc_try_options[] = {
         {'t', "transform", "'CLASS:KEY=VALUE;..'", "one transform more; repeat it for a chain", ""},
@@ -51,7 +47,7 @@ const lc_option_t lc_try_options[] = {
         {OPT_WATCH, "watch", NULL, "run again when a file of the config, the plugins or the input changes",
          NULL},
         {'n', "count", "N", "stop after N records", ""},
-        {OPT_PATH, "plugin-path", "DIR,...", "folders with plugins, a plugin's folder or its file", "file"},
+        {OPT_PATH, "plugin-path", "DIR,...", "folders with plugins", "dir"},
         {0, NULL, NULL, NULL, NULL},
 };
 
@@ -66,7 +62,7 @@ const char lc_try_more[] =
 
 /* ---- setting up --------------------------------------------------------------------------------- */
 
-int lc_try_load_config(const char *path, lc_props_t **config, lc_err_t *err)
+static int load_config(const char *path, lc_props_t **config, lc_err_t *err)
 {
         size_t len = 0, blank;
         char *text = lc_file_read(path, &len, err);
@@ -110,7 +106,7 @@ int lc_try_load_config(const char *path, lc_props_t **config, lc_err_t *err)
         return rc;
 }
 
-int lc_try_scan(lc_try_t *t, lc_err_t *err)
+static int scan(lc_try_t *t, lc_err_t *err)
 {
         t->home = lc_home_find(err);
         if (!t->home)
@@ -120,7 +116,7 @@ int lc_try_scan(lc_try_t *t, lc_err_t *err)
 }
 
 /* With --each every step is a chain of its own: what it changed is seen between two. */
-int lc_try_open_chain(lc_try_t *t, bool source, lc_err_t *err)
+static int open_chain(lc_try_t *t, bool source, lc_err_t *err)
 {
         lc_strv_t steps = {NULL, 0};
         lc_props_t *one;
@@ -155,15 +151,13 @@ static const char *short_class(const char *name)
         return dot ? dot + 1 : name;
 }
 
-void lc_try_bad(lc_try_t *t, bool is_line, uint64_t number, const char *where, const lc_err_t *err)
+/* One more bad record. where: the step, or NULL. */
+static void bad(lc_try_t *t, uint64_t line, const char *where, const lc_err_t *err)
 {
         t->bad++;
         if (!t->closed)
                 t->closed = lc_try_output_flush(&t->out) < 0; /* in the order of the records */
-        if (is_line)
-                fprintf(stderr, "%s:%" PRIu64 ": ", t->in.name, number);
-        else
-                fprintf(stderr, "record %" PRIu64 ": ", number);
+        fprintf(stderr, "%s:%" PRIu64 ": ", t->in.name, line);
         fprintf(stderr, "%s%s%s%s%s\n", where ? where : "", where ? ": " : "",
                 err->cls ? short_class(err->cls) : "", err->cls ? ": " : "", err->msg);
         if (err->kind == LC_FATAL && err->detail[0]) /* the script's own mistake: where in it */
@@ -176,25 +170,24 @@ void lc_try_bad(lc_try_t *t, bool is_line, uint64_t number, const char *where, c
 
 static void bad_line(void *arg, uint64_t line, const lc_err_t *err)
 {
-        lc_try_bad(arg, true, line, NULL, err);
+        bad(arg, line, NULL, err);
 }
 
-static void bad_step(lc_try_t *t, const uint64_t *lines, uint64_t number, size_t step, const char *cls,
-                     const lc_err_t *err)
+static void bad_step(lc_try_t *t, uint64_t line, size_t step, const char *cls, const lc_err_t *err)
 {
         char *where = lc_asprintf("step %zu (%s)", step + 1, short_class(cls));
 
-        lc_try_bad(t, lines != NULL, number, where, err);
+        bad(t, line, where, err);
         free(where);
 }
 
-static void transform_each(lc_try_t *t, lc_batch_t *b, uint32_t i, const uint64_t *lines, uint64_t number)
+static void transform_each(lc_try_t *t, lc_batch_t *b, uint32_t i, uint64_t number)
 {
         lc_record_t *r = &b->records[i];
         lc_buf_t *out = &t->out.buf;
 
-        lc_buf_printf(out, "%s%s %" PRIu64 "%s\n", t->out.color ? "\033[1m" : "", lines ? "line" : "record",
-                      number, t->out.color ? "\033[0m" : "");
+        lc_buf_printf(out, "%sline %" PRIu64 "%s\n", t->out.color ? "\033[1m" : "", number,
+                      t->out.color ? "\033[0m" : "");
         for (size_t k = 0; k < t->nchains && r->state == LC_REC_NEW; k++) {
                 const char *cls = lc_script_chain_class(t->chains[k], 0);
                 lc_record_t before = *r;
@@ -205,7 +198,7 @@ static void transform_each(lc_try_t *t, lc_batch_t *b, uint32_t i, const uint64_
                 if (lc_script_chain_run(t->chains[k], b, i, 0, i + 1, &at, &stage, &err)) {
                         r->state = LC_REC_DROPPED;
                         lc_buf_adds(out, ": failed\n");
-                        bad_step(t, lines, number, k, cls, &err);
+                        bad_step(t, number, k, cls, &err);
                 } else if (r->state == LC_REC_DROPPED) {
                         lc_buf_adds(out, ": filtered out\n");
                 } else {
@@ -222,19 +215,20 @@ static void transform_each(lc_try_t *t, lc_batch_t *b, uint32_t i, const uint64_
                 lc_buf_adds(out, "  = ");
                 if (lc_try_output_record(&t->out, r, &err)) {
                         lc_buf_adds(out, "?\n");
-                        lc_try_bad(t, lines != NULL, number, "output", &err);
+                        bad(t, number, "output", &err);
                 }
         }
 }
 
-void lc_try_transform(lc_try_t *t, lc_batch_t *b, const uint64_t *lines, uint64_t first)
+/* All steps over the batch; what fails is told on stderr and becomes LC_REC_DROPPED. */
+static void transform(lc_try_t *t, lc_batch_t *b)
 {
         uint32_t from = 0, at;
         size_t stage;
 
         if (t->each) {
                 for (uint32_t i = 0; i < b->n; i++)
-                        transform_each(t, b, i, lines, lines ? lines[i] : first + i);
+                        transform_each(t, b, i, t->in.lines[i]);
                 return;
         }
         for (;;) {
@@ -243,31 +237,31 @@ void lc_try_transform(lc_try_t *t, lc_batch_t *b, const uint64_t *lines, uint64_
                         return;
                 /* those before it come out before it is told */
                 b->records[at].state = LC_REC_DROPPED;
-                bad_step(t, lines, lines ? lines[at] : first + at, stage,
-                         lc_script_chain_class(t->chains[0], stage), &err);
+                bad_step(t, t->in.lines[at], stage, lc_script_chain_class(t->chains[0], stage), &err);
                 from = at + 1;
         }
 }
 
-void lc_try_print(lc_try_t *t, lc_batch_t *b, const uint64_t *lines, uint64_t first)
+/* Every record of the batch that is not dropped, to stdout. */
+static void print(lc_try_t *t, lc_batch_t *b)
 {
         for (uint32_t i = 0; i < b->n && !t->each; i++) {
                 lc_err_t err = {0};
                 if (b->records[i].state == LC_REC_NEW && lc_try_output_record(&t->out, &b->records[i], &err))
-                        lc_try_bad(t, lines != NULL, lines ? lines[i] : first + i, "output", &err);
+                        bad(t, t->in.lines[i], "output", &err);
         }
         if (!t->closed)
                 t->closed = lc_try_output_flush(&t->out) < 0;
 }
 
-static int run_chain(lc_try_t *t)
+static int run_records(lc_try_t *t)
 {
         bool sink = !t->file || lc_props_has(t->config, "topics") || lc_props_has(t->config, "topics.regex");
         int64_t left = t->most;
         lc_batch_t *b;
         lc_err_t err = {0};
 
-        if (lc_try_scan(t, &err) || lc_try_open_chain(t, !sink, &err)) {
+        if (scan(t, &err) || open_chain(t, !sink, &err)) {
                 lc_command_error(NULL, &err);
                 return LC_KIT_USAGE;
         }
@@ -277,8 +271,8 @@ static int run_chain(lc_try_t *t)
                 if (left > 0 && b->n > left)
                         b->n = (uint32_t)left;
                 left -= left > 0 ? b->n : 0;
-                lc_try_transform(t, b, t->in.lines, 0);
-                lc_try_print(t, b, t->in.lines, 0);
+                transform(t, b);
+                print(t, b);
                 lc_batch_unref(b);
         }
         if (err.kind) {
@@ -290,14 +284,14 @@ static int run_chain(lc_try_t *t)
 
 /* ---- the call ----------------------------------------------------------------------------------- */
 
-static int number(lc_try_t *t, const char *name, const char *text, double scale, int64_t *out)
+static int number(lc_try_t *t, const char *name, const char *text, int64_t *out)
 {
         char *end;
         double n = strtod(text, &end);
 
         if (!*text || *end || !(n >= 0 && n <= 1e12))
                 return lc_command_wrong(t->command, "--%s needs a number, not '%s'", name, text);
-        *out = (int64_t)(n * scale);
+        *out = (int64_t)n;
         return 0;
 }
 
@@ -318,10 +312,7 @@ static int read_args(lc_try_t *t, int argc, char **argv)
                         lc_strv_add(&t->settings, a.value);
                         break;
                 case 'n':
-                        rc = number(t, "count", a.value, 1, &t->most);
-                        break;
-                case OPT_IDLE:
-                        rc = number(t, "idle", a.value, 1000, &t->idle_ms);
+                        rc = number(t, "count", a.value, &t->most);
                         break;
                 case OPT_INPUT:
                         t->input = a.value;
@@ -362,12 +353,6 @@ static int read_args(lc_try_t *t, int argc, char **argv)
                 case OPT_PATH:
                         lc_strv_split(&t->plugin_path, a.value);
                         break;
-                case OPT_SOURCE:
-                        t->source = a.value;
-                        break;
-                case OPT_SINK:
-                        t->sink = a.value;
-                        break;
                 case LC_ARG_OPERAND:
                         if (t->file)
                                 return lc_command_wrong(t->command, "one connector file only, not '%s', too",
@@ -387,33 +372,20 @@ static int check_call(const lc_try_t *t)
 {
         if (t->in.raw && (t->in.records || t->in.schemaless))
                 return lc_command_wrong(t->command, "--raw goes with neither --records nor --schemaless");
-        if (!!t->file + !!t->source + !!t->sink > 1)
-                return lc_command_wrong(t->command,
-                                        "a connector file, --source and --sink exclude each other");
         if (t->in.topic && !*t->in.topic)
                 return lc_command_wrong(t->command, "--topic is empty");
-        if (!t->file && !t->source && !t->sink && !t->steps.n && isatty(0) && !t->input)
+        if (!t->file && !t->steps.n && isatty(0) && !t->input)
                 return lc_command_wrong(t->command, "nothing to do: no transforms, and stdin is a terminal");
         return 0;
 }
 
-/* A plugin itself where a config could stand: a .lua file or a folder. */
-static bool is_plugin_file(const char *path)
-{
-        size_t n = strlen(path);
-        struct stat st;
-
-        return (n > 4 && !strcmp(path + n - 4, ".lua")) || (!stat(path, &st) && S_ISDIR(st.st_mode));
-}
-
 static int build_config(lc_try_t *t, lc_err_t *err)
 {
-        const char *file = t->file ? t->file : t->source ? t->source : t->sink;
         lc_strv_t topics = {NULL, 0};
         int rc = 0;
 
-        if (file && (t->file || !is_plugin_file(file)))
-                rc = lc_try_load_config(file, &t->config, err);
+        if (t->file)
+                rc = load_config(t->file, &t->config, err);
         else
                 t->config = lc_props_new();
         for (size_t i = 0; i < t->settings.n && !rc; i++)
@@ -452,7 +424,7 @@ static int run(lc_try_t *t)
                 lc_command_error(NULL, &err);
                 return LC_KIT_USAGE;
         }
-        return run_chain(t);
+        return run_records(t);
 }
 
 static bool wants_color(void)
@@ -462,29 +434,25 @@ static bool wants_color(void)
         return isatty(1) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
-static void set_log(const lc_try_t *t)
+static void set_log(void)
 {
         const char *level = getenv("LUACONNECT_LOG_LEVEL");
 
         lc_log_set_fd(2);
-        if (!level || !*level || lc_log_set_level(NULL, level)) {
+        if (!level || !*level || lc_log_set_level(NULL, level))
                 lc_log_set_level(NULL, "warn");
-                if (t->source || t->sink) /* what a connector logs is for who writes it */
-                        lc_log_set_level("SCRIPT", "info");
-        }
 }
 
 int lc_cmd_try(const lc_command_t *self, int argc, char **argv)
 {
-        lc_try_t t = {.command = self, .most = -1, .idle_ms = -1};
+        lc_try_t t = {.command = self, .most = -1};
         int code;
 
-        lc_try_output_init(&t.out);
         code = read_args(&t, argc, argv);
         if (code < 0) { /* --help */
                 code = LC_KIT_OK;
         } else if (!code && !(code = check_call(&t))) {
-                set_log(&t);
+                set_log();
                 t.out.color = wants_color();
                 t.in.bad = bad_line;
                 t.in.arg = &t;

@@ -3,13 +3,10 @@
  * Main thread. Spec: spec/unit/kit_spec.lua
  */
 #include "cli/try_output.h"
-#include "convert/json_data.h"
 #include "data/schema_builder.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static const lc_json_options_t json_options = {.replace_null_with_default = true};
 
 typedef struct changes {
         lc_try_output_t *o;
@@ -30,7 +27,7 @@ static void text_of(const lc_schema_t *s, const lc_value_t *v, lc_buf_t *out)
 
         lc_buf_clear(out);
         at = out->len;
-        if (lc_json_write_value(&json_options, s, v, out, &err)) {
+        if (lc_json_write_value(&lc_try_json, s, v, out, &err)) {
                 out->len = at;
                 lc_buf_adds(out, "?");
         }

@@ -1,6 +1,7 @@
 /* try_input.c - see try_input.h. */
 #include "cli/try_input.h"
 #include "base/alloc.h"
+#include "cli/try_output.h"
 #include "convert/classes.h"
 #include "convert/json_data.h"
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 enum { CHUNK = 256 << 10, MOST_RECORDS = 1000 };
-static const lc_json_options_t json_options = {.replace_null_with_default = true};
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static int read_schema(lc_try_input_t *in, const lc_json_t *node, const lc_schem
         in->schema = NULL;
         lc_buf_free(&in->schema_text);
         in->schema_text = text;
-        if (lc_json_read_schema(&json_options, node, &in->schema, err))
+        if (lc_json_read_schema(&lc_try_json, node, &in->schema, err))
                 return -1;
         *schema = in->schema;
         return 0;
@@ -76,9 +76,9 @@ static int read_data(lc_try_input_t *in, lc_batch_t *b, const lc_json_t *node, c
                         return -1;
                 if (*schema && lc_batch_hold_schema(b, *schema))
                         return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory");
-                return lc_json_read_value(&json_options, *schema, payload, &b->arena, value, err);
+                return lc_json_read_value(&lc_try_json, *schema, payload, &b->arena, value, err);
         }
-        return lc_json_read_value(&json_options, NULL, node, &b->arena, value, err);
+        return lc_json_read_value(&lc_try_json, NULL, node, &b->arena, value, err);
 }
 
 static int parse(lc_try_input_t *in, lc_batch_t *b, const char *text, size_t len, lc_json_t **root,
@@ -107,11 +107,6 @@ static int set_key(lc_try_input_t *in, lc_batch_t *b, lc_record_t *r, lc_err_t *
                 return 0;
         n = strlen(in->key);
         text = lc_arena_dup(&b->arena, in->key, n);
-        if (in->keys) {
-                r->key_bytes = (lc_slice_t){text, n};
-                return in->keys->cls->to_connect(in->keys, r->topic, NULL, r->key_bytes, &b->arena,
-                                                 &r->key_schema, &r->key, err);
-        }
         if (in->raw || parse(in, b, text, n, &root, &ignored) || !root)
                 set_text(&r->key_schema, &r->key, text, n);
         else
@@ -242,11 +237,6 @@ static int read_line(lc_try_input_t *in, lc_batch_t *b, lc_record_t *r, const ch
         r->topic = in->topic;
         if (!in->records && (set_key(in, b, r, err) || set_headers(in, b, r, err)))
                 return -1;
-        if (in->values) {
-                r->value_bytes = (lc_slice_t){text, n};
-                return in->values->cls->to_connect(in->values, r->topic, NULL, r->value_bytes, &b->arena,
-                                                   &r->value_schema, &r->value, err);
-        }
         if (in->raw) {
                 set_text(&r->value_schema, &r->value, text, n);
                 return 0;
@@ -303,7 +293,7 @@ static int take_line(lc_try_input_t *in, lc_batch_t *b, const char *line, size_t
         return 0;
 }
 
-/* More bytes into buf: what was given out goes first. 0 with eof set, or stopped, when there are none. */
+/* More bytes into buf: what was given out goes first. 0 with eof set when there are none. */
 static int fill(lc_try_input_t *in, lc_err_t *err)
 {
         if (in->at) {
@@ -325,11 +315,6 @@ static int fill(lc_try_input_t *in, lc_err_t *err)
                 return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory");
         for (;;) {
                 ssize_t n;
-                if (in->waker && !lc_waker_wait_fd(in->waker, in->fd, -1)) {
-                        in->eof = true; /* stopped */
-                        in->buf.len = 0;
-                        return 0;
-                }
                 n = read(in->fd, in->buf.p + in->buf.len, CHUNK);
                 if (n < 0 && errno == EINTR)
                         continue;

@@ -10,7 +10,6 @@
 #ifndef LC_CLI_TRY_INPUT_H
 #define LC_CLI_TRY_INPUT_H
 #include "base/strv.h"
-#include "base/waker.h"
 #include "convert/converter.h"
 
 typedef struct lc_try_input {
@@ -18,11 +17,9 @@ typedef struct lc_try_input {
         int fd;
         const char *name; /* of the file, for messages */
         bool raw, schemaless, records;
-        const char *topic, *key;       /* key NULL: none */
-        lc_strv_t headers;             /* name=value */
-        lc_converter_t *keys, *values; /* sinks: bytes of lines and of --key go through these; or NULL */
-        bool sink;                     /* records have an offset and a partition */
-        lc_waker_t *waker;             /* ends a wait, or NULL */
+        const char *topic, *key; /* key NULL: none */
+        lc_strv_t headers;       /* name=value */
+        bool sink;               /* records have an offset and a partition */
         void (*bad)(void *arg, uint64_t line, const lc_err_t *err);
         void *arg;
         /* its own */

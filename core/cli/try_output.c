@@ -6,49 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static const lc_json_options_t json_options = {.replace_null_with_default = true};
-
-void lc_try_output_init(lc_try_output_t *o)
-{
-        memset(o, 0, sizeof(*o));
-        lc_arena_init(&o->arena);
-}
+const lc_json_options_t lc_try_json = {.replace_null_with_default = true};
 
 void lc_try_output_free(lc_try_output_t *o)
 {
-        lc_arena_free(&o->arena);
         lc_buf_free(&o->buf);
 }
 
-/* Bytes of a converter: as they are when they are JSON in one line, else as a text. */
-static void add_bytes(lc_try_output_t *o, lc_converter_t *cv, lc_slice_t bytes)
+static int add_data(lc_try_output_t *o, const lc_schema_t *schema, const lc_value_t *value, lc_err_t *err)
 {
-        if (!bytes.p)
-                lc_buf_adds(&o->buf, "null");
-        else if (!strcmp(cv->cls->class_name, lc_converter_class_find("JsonConverter")->class_name))
-                lc_buf_add(&o->buf, bytes.p, bytes.len);
-        else
-                lc_json_write_string(&o->buf, bytes.p, bytes.len);
-}
-
-static int add_data(lc_try_output_t *o, lc_converter_t *cv, const char *topic, const lc_schema_t *schema,
-                    const lc_value_t *value, lc_err_t *err)
-{
-        if (cv) {
-                lc_slice_t bytes = {NULL, 0};
-                lc_arena_reset(&o->arena);
-                if (cv->cls->from_connect(cv, topic, NULL, schema, value, &o->arena, &bytes, err))
-                        return -1;
-                add_bytes(o, cv, bytes);
-                return 0;
-        }
         if (!o->schemas)
-                return lc_json_write_value(&json_options, schema, value, &o->buf, err);
+                return lc_json_write_value(&lc_try_json, schema, value, &o->buf, err);
         lc_buf_adds(&o->buf, "{\"schema\":");
-        if (lc_json_write_schema(&json_options, schema, &o->buf, err))
+        if (lc_json_write_schema(&lc_try_json, schema, &o->buf, err))
                 return -1;
         lc_buf_adds(&o->buf, ",\"payload\":");
-        if (lc_json_write_value(&json_options, schema, value, &o->buf, err))
+        if (lc_json_write_value(&lc_try_json, schema, value, &o->buf, err))
                 return -1;
         lc_buf_addc(&o->buf, '}');
         return 0;
@@ -62,18 +35,6 @@ static void add_number(lc_buf_t *out, int64_t n)
                 lc_buf_printf(out, "%" PRId64, n);
 }
 
-static int add_source(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
-{
-        lc_buf_adds(&o->buf, ",\"source_partition\":");
-        if (!r->u.src.partition) {
-                lc_buf_adds(&o->buf, "null,\"source_offset\":null");
-                return 0;
-        }
-        lc_buf_add(&o->buf, r->u.src.partition->json, r->u.src.partition->len);
-        lc_buf_adds(&o->buf, ",\"source_offset\":");
-        return lc_record_offset_json(r, &o->buf, err);
-}
-
 static int add_full(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
 {
         lc_buf_t *out = &o->buf;
@@ -83,10 +44,10 @@ static int add_full(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
         lc_buf_adds(out, ",\"partition\":");
         add_number(out, r->partition);
         lc_buf_adds(out, ",\"key\":");
-        if (add_data(o, o->keys, r->topic, r->key_schema, &r->key, err))
+        if (add_data(o, r->key_schema, &r->key, err))
                 return -1;
         lc_buf_adds(out, ",\"value\":");
-        if (add_data(o, o->values, r->topic, r->value_schema, &r->value, err))
+        if (add_data(o, r->value_schema, &r->value, err))
                 return -1;
         lc_buf_adds(out, ",\"headers\":[");
         for (int i = 0; i < r->nheaders; i++) {
@@ -94,14 +55,12 @@ static int add_full(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
                 lc_buf_adds(out, i ? ",{\"name\":" : "{\"name\":");
                 lc_json_write_string(out, h->name, strlen(h->name));
                 lc_buf_adds(out, ",\"value\":");
-                if (add_data(o, NULL, r->topic, h->schema, &h->value, err))
+                if (add_data(o, h->schema, &h->value, err))
                         return -1;
                 lc_buf_addc(out, '}');
         }
         lc_buf_adds(out, "],\"timestamp\":");
         add_number(out, r->timestamp);
-        if (o->source && add_source(o, r, err))
-                return -1;
         lc_buf_addc(out, '}');
         return 0;
 }
@@ -109,8 +68,7 @@ static int add_full(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
 int lc_try_output_record(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
 {
         size_t before = o->buf.len;
-        int rc = o->full ? add_full(o, r, err)
-                         : add_data(o, o->values, r->topic, r->value_schema, &r->value, err);
+        int rc = o->full ? add_full(o, r, err) : add_data(o, r->value_schema, &r->value, err);
 
         lc_buf_addc(&o->buf, '\n');
         if (!rc && !lc_buf_ok(&o->buf))

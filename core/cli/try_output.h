@@ -5,16 +5,16 @@
  */
 #ifndef LC_CLI_TRY_OUTPUT_H
 #define LC_CLI_TRY_OUTPUT_H
-#include "convert/converter.h"
+#include "convert/json_data.h"
+#include "data/record.h"
 
 typedef struct lc_try_output {
-        bool full, schemas, source, color;
-        lc_converter_t *keys, *values; /* sources: what they make of key and value is printed; or NULL */
-        lc_arena_t arena;
+        bool full, schemas, color;
         lc_buf_t buf;
-} lc_try_output_t;
+} lc_try_output_t; /* all zero: nothing printed yet */
 
-void lc_try_output_init(lc_try_output_t *o);
+extern const lc_json_options_t lc_try_json; /* how values are read, printed and compared */
+
 void lc_try_output_free(lc_try_output_t *o);
 /* Append the record as one line to buf. -1: a value does not convert; buf is as before. */
 int lc_try_output_record(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err);
