@@ -171,7 +171,8 @@ void lc_java_date_format(const lc_java_date_t *f, int64_t ms, lc_buf_t *out)
         int32_t fields[LC_CAL_FIELDS], v;
 
         lc_calendar_of(ms, fields);
-        for (const item_t *i = f->items; i < f->items + f->n; i++) {
+        for (size_t k = 0; k < f->n; k++) { /* an empty pattern has no items */
+                const item_t *i = &f->items[k];
                 if (!i->letter) {
                         lc_buf_add(out, f->text.p ? f->text.p + i->from : "", i->len);
                         continue;

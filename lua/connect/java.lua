@@ -162,8 +162,7 @@ function _M.literal(text)
   local rc = C.lc_values_parse(bytes, #text, arena, held, schema, value)
   if rc < 0 then error(errors.new("fatal", "out of memory"), 0) end
   if rc > 0 then -- Java ends with an exception of its own
-    error(errors.new("fatal", ("value.literal: %s cannot be parsed"):format(text),
-      { class = "org.apache.kafka.common.config.ConfigException" }), 0)
+    cells.config_error(("value.literal: %s cannot be parsed"):format(text))
   end
   return { value = value, schema = schema[0] ~= nil and schema[0] or nil, keep = { arena, held, bytes } }
 end

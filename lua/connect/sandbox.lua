@@ -20,8 +20,9 @@ end
 
 local PUBLIC = { ["connect"] = connect }
 for _, name in ipairs { "connect.json", "connect.schema", "connect.lines" } do PUBLIC[name] = lazy(name) end
--- what only the transforms and predicates that ship with the program may have: it brings C pointers
-local STANDARD = { ["connect.cells"] = lazy "connect.cells", ["connect.java"] = lazy "connect.java" }
+-- what only the transforms and predicates that ship with the program may have: cells and java bring C pointers
+local STANDARD = { ["connect.cells"] = lazy "connect.cells", ["connect.java"] = lazy "connect.java",
+  ["connect.rows"] = lazy "connect.rows" }
 
 local function copy_of(t, except)
   local out = {}

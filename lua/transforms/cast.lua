@@ -2,6 +2,7 @@
 local connect = require "connect"
 local cells = require "connect.cells"
 local java = require "connect.java"
+local rows = require "connect.rows"
 
 local TARGETS = "[INT8, INT16, INT32, INT64, FLOAT32, FLOAT64, BOOLEAN, STRING]"
 local ALLOWED = { INT8 = true, INT16 = true, INT32 = true, INT64 = true, FLOAT32 = true, FLOAT64 = true, BOOLEAN = true,
@@ -146,9 +147,7 @@ return connect.transform {
       doc = "List of fields and the type to cast them to of the form field1:type,field2:type to cast fields of Maps or "
         .. "Structs. A single type to cast the entire value. Valid types are int8, int16, int32, int64, float32, "
         .. "float64, boolean, and string. Note that binary fields can only be cast to string." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
   validate = function(config)
     local _, message = parse(config.spec)

@@ -2,6 +2,7 @@
 -- place of the whole.
 local connect = require "connect"
 local cells = require "connect.cells"
+local rows = require "connect.rows"
 
 local PURPOSE, NESTED = "field extraction", "nested field access"
 
@@ -109,9 +110,7 @@ return connect.transform {
   configure = M.configure, apply_cells = M.apply_cells,
   config = {
     { "field", type = "string", required = true, importance = "medium", doc = "Field name to extract." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
     { "field.syntax.version", type = "string", default = "V1", one_of = { "V1", "V2" }, any_case = true,
       importance = "high",
       doc = "Defines the version of the syntax to access fields. If set to <code>V1</code>, then the field paths are "

@@ -1,6 +1,7 @@
 -- transforms/header_from.lua: fields of the key or value copied or moved into headers.
 local connect = require "connect"
 local cells = require "connect.cells"
+local rows = require "connect.rows"
 
 local NO_FIELD = 'Cannot invoke "org.apache.kafka.connect.data.Field.schema()" because the return value of '
   .. '"org.apache.kafka.connect.data.Schema.field(String)" is null'
@@ -72,9 +73,7 @@ return connect.transform {
     { "operation", required = true, importance = "high", one_of = { "move", "copy" },
       doc = "Either <code>move</code> if the fields are to be moved to the headers (removed from the key/value), or "
         .. "<code>copy</code> if the fields are to be copied to the headers (retained in the key/value)." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
 
   configure = function(self, config)

@@ -1,6 +1,7 @@
 -- InsertField$Key, InsertField$Value: fields from the record's metadata, or with a fixed text.
 local connect = require "connect"
 local cells = require "connect.cells"
+local rows = require "connect.rows"
 
 local PURPOSE = "field insertion"
 local ORDER = { "topic", "partition", "offset", "timestamp", "static" }
@@ -117,9 +118,7 @@ return connect.transform {
     { "timestamp.field", type = "string", importance = "medium", doc = "Field name for record timestamp." .. SUFFIX },
     { "static.field", type = "string", importance = "medium", doc = "Field name for static data field." .. SUFFIX },
     { "static.value", type = "string", importance = "medium", doc = "Static field value, if field name configured." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
   examples = {
     { config = { ["static.field"] = "src", ["static.value"] = "abc" }, input = { value = { id = 7 } },

@@ -2,6 +2,7 @@
 local connect = require "connect"
 local cells = require "connect.cells"
 local java = require "connect.java"
+local rows = require "connect.rows"
 
 local PURPOSE = "mask fields"
 
@@ -101,9 +102,7 @@ return connect.transform {
     { "replacement", non_empty = true, importance = "low",
       doc = "Custom value replacement, that will be applied to all 'fields' values (numeric or non-empty string values "
         .. "only)." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
 
   configure = function(self, config)

@@ -1,6 +1,7 @@
 -- ReplaceField$Key, ReplaceField$Value: fields left out, kept only, or renamed.
 local connect = require "connect"
 local cells = require "connect.cells"
+local rows = require "connect.rows"
 
 local PURPOSE = "field replacement"
 
@@ -95,9 +96,7 @@ return connect.transform {
     { "include", type = "list", default = "", distinct = true, importance = "medium",
       doc = "Fields to include. If specified, only these fields will be used." },
     { "renames", type = "list", default = "", distinct = true, importance = "medium", doc = "Field rename mappings." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
   examples = {
     { config = { exclude = "ssn", renames = "id:key" }, input = { value = { id = 7, ssn = "1" } },

@@ -1,6 +1,7 @@
 -- transforms/set_schema_metadata.lua: another name or version for a struct's schema.
 local connect = require "connect"
 local cells = require "connect.cells"
+local rows = require "connect.rows"
 
 return connect.transform {
   name = "SetSchemaMetadata",
@@ -12,9 +13,7 @@ return connect.transform {
   config = {
     { "schema.name", importance = "high", doc = "Schema name to set." },
     { "schema.version", type = "int", importance = "high", doc = "Schema version to set." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
 
   configure = function(self, config)

@@ -2,6 +2,7 @@
 local connect = require "connect"
 local cells = require "connect.cells"
 local java = require "connect.java"
+local rows = require "connect.rows"
 
 local PURPOSE = "converting timestamp formats"
 local DAY = 86400000LL
@@ -115,24 +116,24 @@ local function convert_struct(self, r, out, v, schema, at, kind)
   end
 end
 
-local function struct_plan(self, r, schema)
-  if schema.type ~= cells.STRUCT then cells.data_error "Cannot list fields on non-struct type" end
+-- A builder with all of a struct's schema but its default, field `at` being of the target's type.
+local function struct_builder(self, schema, at)
   local builder = cells.builder(cells.STRUCT):basics(schema)
-  local at = cells.field(schema, self.field)
   for i = 0, schema.nfields - 1 do
     local f = schema.fields[i]
     builder:field(cells.ffi.string(f.name), i == at and target_schema(self, f.schema.optional) or f.schema)
   end
   if schema.optional then builder:optional(true) end
+  return builder
+end
+
+local function struct_plan(self, r, schema)
+  if schema.type ~= cells.STRUCT then cells.data_error "Cannot list fields on non-struct type" end
+  local at = cells.field(schema, self.field)
+  local builder = struct_builder(self, schema, at)
   if schema.has_default and schema.def.type == cells.STRUCT then
     -- the default, converted by a schema like the one being built
-    local fields = cells.builder(cells.STRUCT):basics(schema)
-    for i = 0, schema.nfields - 1 do
-      local f = schema.fields[i]
-      fields:field(cells.ffi.string(f.name), i == at and target_schema(self, f.schema.optional) or f.schema)
-    end
-    if schema.optional then fields:optional(true) end
-    local like = fields:finish()
+    local like = struct_builder(self, schema, at):finish()
     cells.C.lc_batch_hold_schema(r.batch, like)
     convert_struct(self, r, self.default, schema.def, like, at)
     builder:default(self.default)
@@ -191,11 +192,9 @@ return connect.transform {
     { "unix.precision", default = "milliseconds", importance = "low",
       one_of = { "nanoseconds", "microseconds", "milliseconds", "seconds" },
       doc = "The desired Unix precision for the timestamp: seconds, milliseconds, microseconds, or nanoseconds. Used "
-        .. "to generate the output when type=unix or used to parse the input if the input is a Long.Note: This SMT will "
-        .. "cause precision loss during conversions from, and to, values with sub-millisecond components." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+        .. "to generate the output when type=unix or used to parse the input if the input is a Long.Note: This SMT "
+        .. "will cause precision loss during conversions from, and to, values with sub-millisecond components." },
+    rows.replace_null_with_default,
   },
 
   configure = function(self, config)

@@ -1,6 +1,7 @@
 -- ValueToKey: the key becomes a struct or map of some of the value's fields.
 local connect = require "connect"
 local cells = require "connect.cells"
+local rows = require "connect.rows"
 
 local PURPOSE = "copying fields from value to key"
 
@@ -47,9 +48,7 @@ return connect.transform {
   config = {
     { "fields", type = "list", required = true, distinct = true, non_empty = true, importance = "high",
       doc = "Field names on the record value to extract as the record key." },
-    { "replace.null.with.default", type = "boolean", default = true, importance = "medium",
-      doc = "Whether to replace fields that have a default value and that are null to the default value. When set to "
-        .. "true, the default value is used, otherwise null is used." },
+    rows.replace_null_with_default,
   },
   examples = { { config = { fields = "id" }, input = { value = { id = 7, name = "bob" } },
     output = { key = { id = 7 }, value = { id = 7, name = "bob" } } } },
