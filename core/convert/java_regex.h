@@ -1,12 +1,14 @@
 /*
  * java_regex.h - java.util.regex over PCRE2: whole matches, the first find and Java's replacement texts.
  *
- * The pattern is parsed as java.util.regex.Pattern does (its messages, its flags, classes with && and unions)
- * and written as a PCRE2 pattern; what still differs is listed in docs/differences.md. Every match has a
- * limit of steps: a pattern that would take for ever ends with an error. Threads:   a compiled expression has
- * one owner. Ownership: lc_java_regex_free(). Errors:    patterns: LC_FATAL,
- * java.util.regex.PatternSyntaxException. Matches and replacements: LC_FATAL, with Java's class where Java
- * has the case. Tests:     spec/golden/regex_spec.lua
+ * The pattern is parsed as java.util.regex.Pattern does (its messages, its flags, classes with && and
+ * unions) and written as a PCRE2 pattern; what still differs is listed in docs/differences.md. Every match
+ * has a limit of steps: a pattern that would take for ever ends with an error.
+ * Threads:   a compiled expression has one owner.
+ * Ownership: lc_java_regex_free().
+ * Errors:    patterns: LC_FATAL, java.util.regex.PatternSyntaxException. Matches and replacements:
+ *            LC_FATAL, with Java's class where Java has the case.
+ * Tests:     spec/golden/regex_spec.lua
  */
 #ifndef LC_CONVERT_JAVA_REGEX_H
 #define LC_CONVERT_JAVA_REGEX_H

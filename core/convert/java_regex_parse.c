@@ -3,7 +3,9 @@
  * java_regex_scan.c.
  *
  * Flags are carried along and written into what comes out: `.`, `^`, `$`, `\b` and letters without case
- * become explicit PCRE2 expressions with Java's meaning. Threads: any.   Tests: spec/golden/regex_spec.lua
+ * become explicit PCRE2 expressions with Java's meaning.
+ * Threads:   any.
+ * Tests:     spec/golden/regex_spec.lua
  */
 #include "convert/java_regex_parse.h"
 #include <limits.h>

@@ -5,8 +5,9 @@
  * writing, and by its bytes when reading, so that only the payload is written or read.
  *
  * Threads:   an instance belongs to one task.
- * Ownership: output lies in the caller's arena. Schemas read are held by the cache; those pushed out of it
- * stay for another RETIRED schemas. Tests:     spec/golden/converters_spec.lua; bench/convert_bench.lua
+ * Ownership: output lies in the caller's arena. Schemas read are held by the cache; those pushed out of
+ *            it stay for another RETIRED schemas.
+ * Tests:     spec/golden/converters_spec.lua; bench/convert_bench.lua
  */
 #include "base/alloc.h"
 #include "config/def.h"

@@ -3,7 +3,9 @@
  *
  * Threads:   any; the options are read-only.
  * Ownership: values read live in the arena given and may hold slices of the JSON text; schemas are
- * references. Errors:    LC_DATA with JsonConverter's texts. Tests:     spec/golden/converters_spec.lua
+ *            references.
+ * Errors:    LC_DATA with JsonConverter's texts.
+ * Tests:     spec/golden/converters_spec.lua
  */
 #ifndef LC_CONVERT_JSON_DATA_H
 #define LC_CONVERT_JSON_DATA_H

@@ -5,8 +5,10 @@
  * replaced. A batch is written whole or, when the disk is full, taken back, so that it can be given again.
  *
  * Threads:   the task's thread. A wait for a slow pipe ends when `stop` is woken.
- * Errors:    LC_FATAL when the file cannot be opened, LC_RETRIABLE when it cannot be written now; both name
- * it. Source:    reference file-connectors 2.   Tests: spec/unit/lines_spec.lua
+ * Errors:    LC_FATAL when the file cannot be opened, LC_RETRIABLE when it cannot be written now; both
+ *            name it.
+ * Source:    reference file-connectors 2.
+ * Tests:     spec/unit/lines_spec.lua
  */
 #ifndef LC_FILE_LINE_WRITER_H
 #define LC_FILE_LINE_WRITER_H

@@ -3,8 +3,8 @@
  *
  * A round is computed over one table of all items that play a part in it, in Java's order of names, with
  * flags instead of sets. Members are taken in the order of a Java HashMap of their ids: where Connect's
- * leader walks over them "in any order", a cluster gets the same answer from ours. Lock: `lock` guards
- * everything in lc_assignor_t; it is a leaf.
+ * leader walks over them "in any order", a cluster gets the same answer from ours.
+ * Lock: `lock` guards everything in lc_assignor_t; it is a leaf.
  */
 #include "herder/assignor.h"
 #include "herder/assignor_table.h"

@@ -5,10 +5,12 @@
  * Threads:   lc_http_submit() from any thread; `done` is called on the client's thread, exactly once a call
  *            (also for calls that are still out when the client stops), and must not block.
  * Ownership: a call belongs to the client from submit to done, then to its maker again.
- * Errors:    err.kind LC_RETRIABLE when no answer came (err.msg: curl's text, with the URL's host and port;
- *            code ECANCELED: the client stopped, ETIMEDOUT), else err is clear and status is set. LC_FATAL
- * for a URL that is none, or a method or header no request can have. http and https only. Redirects are not
- * followed; proxies of the environment are not used; a path is sent as it is. Tests: spec/unit/http_spec.lua
+ * Errors:    err.kind LC_RETRIABLE when no answer came (err.msg: curl's text, with the URL's host and
+ *            port; code ECANCELED: the client stopped, ETIMEDOUT), else err is clear and status is set.
+ *            LC_FATAL for a URL that is none, or a method or header no request can have. http and https
+ *            only. Redirects are not followed; proxies of the environment are not used; a path is sent as
+ *            it is.
+ * Tests:     spec/unit/http_spec.lua
  */
 #ifndef LC_HTTP_HTTP_H
 #define LC_HTTP_HTTP_H

@@ -11,13 +11,14 @@
  *   SENT     -> queued
  *
  * Threads:   libmicrohttpd's one thread runs every callback of it; the herder's (or any) thread runs
- *            herder_done(), the HTTP client's forward_done(); `timer` sleeps until the next deadline; the
- * main thread starts and stops. Locks:     `lock` guards pending, states and counts. libmicrohttpd's own
- * locks are below it: resume and suspend are called with it held, and it is never taken while libmicrohttpd
- * holds one. Ownership: an exchange has two references, the connection's and (while asked) the herder's or
- * the HTTP client's, so an answer that comes after the deadline finds it and is dropped. Each exchange holds
- * one of lc_rest_t. Tests:     spec/unit/rest_spec.lua (pure parts), spec/golden/rest_raw_spec.lua (over a
- * socket)
+ *            herder_done(), the HTTP client's forward_done(); `timer` sleeps until the next deadline;
+ *            the main thread starts and stops.
+ * Locks:     `lock` guards pending, states and counts. libmicrohttpd's own locks are below it: resume and
+ *            suspend are called with it held, and it is never taken while libmicrohttpd holds one.
+ * Ownership: an exchange has two references, the connection's and (while asked) the herder's or the HTTP
+ *            client's, so an answer after the deadline finds it and is dropped. Each holds one of lc_rest_t.
+ * Tests:     spec/unit/rest_spec.lua (pure parts), spec/unit/rest_server_spec.lua,
+ *            spec/golden/rest_raw_spec.lua (over a socket)
  */
 #include "rest/rest.h"
 #include "base/alloc.h"

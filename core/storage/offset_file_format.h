@@ -3,9 +3,10 @@
  * offset file.
  *
  * Threads:   pure functions.
- * Errors:    LC_FATAL, cls ConnectException, Java's texts ("java.io.StreamCorruptedException: ..."). A text
- * that ends too early gives what was complete and LC_DATA. Source:    reference standalone 5.3.   Tests:
- * spec/unit/offset_file_spec.lua
+ * Errors:    LC_FATAL, cls ConnectException, Java's texts ("java.io.StreamCorruptedException: ..."). A
+ *            text that ends too early gives what was complete and LC_DATA.
+ * Source:    reference standalone 5.3.
+ * Tests:     spec/unit/offset_file_spec.lua
  */
 #ifndef LC_STORAGE_OFFSET_FILE_FORMAT_H
 #define LC_STORAGE_OFFSET_FILE_FORMAT_H

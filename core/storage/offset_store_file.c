@@ -2,10 +2,11 @@
  * offset_store_file.c - source offsets of standalone mode in Java's file (offset_file_format.h), so that a
  * Java worker can take it over and the other way round.
  *
- * Unlike Java, the file is replaced as a whole (temporary file, fsync, rename): a crash leaves the old or the
- * new offsets, never half of them. Where the folder does not allow that (a file mounted by itself), it is
- * rewritten in place. Threads:   any. Lock: `lock` guards the map and the file; `done` is called without it,
- * in the caller. Tests:     spec/unit/offset_file_spec.lua
+ * Unlike Java, the file is replaced as a whole (temporary file, fsync, rename): a crash leaves the old or
+ * the new offsets, never half of them. Where the folder does not allow that (a file mounted by itself), it
+ * is rewritten in place.
+ * Threads:   any. Lock: `lock` guards the map and the file; `done` is called without it, in the caller.
+ * Tests:     spec/unit/offset_file_spec.lua
  */
 #include "base/alloc.h"
 #include "base/fault.h"

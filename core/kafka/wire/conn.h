@@ -3,10 +3,10 @@
  * with deadlines. Every wait ends when the caller's waker rings and `cancelled` says so.
  *
  * Threads:   one owner.
- * Errors:    LC_RETRIABLE for what may work later (code ECANCELED: cancelled, ETIMEDOUT: deadline), LC_FATAL
- * for refused credentials, certificates that do not verify and versions the broker does not speak. After any
- * failure of a call the connection is of no use: close it. Tests:     spec/unit/wire_spec.lua,
- * spec/kafka/group_spec.lua
+ * Errors:    LC_RETRIABLE for what may work later (code ECANCELED: cancelled, ETIMEDOUT: deadline),
+ *            LC_FATAL for refused credentials, certificates that do not verify and versions the broker
+ *            does not speak. After any failure of a call the connection is of no use: close it.
+ * Tests:     spec/unit/wire_spec.lua, spec/kafka/group_spec.lua
  */
 #ifndef LC_KAFKA_WIRE_CONN_H
 #define LC_KAFKA_WIRE_CONN_H
