@@ -55,18 +55,14 @@ describe("a cluster", function()
   end
 
   it("is restarted all at once", function()
-    c:happens()
-    for _, w in ipairs(c:live()) do w.process:signal "TERM" end
-    for _, w in ipairs(c.workers) do w.process:wait(60) end
-    for _, w in ipairs(c.workers) do c:start(w, false) end
-    c:wait_healthy()
-    all_well "all restarted"
-    c:happens()
-    for _, w in ipairs(c:live()) do w.process:signal "KILL" end
-    for _, w in ipairs(c.workers) do w.process:wait(60) end
-    for _, w in ipairs(c.workers) do c:start(w, false) end
-    c:wait_healthy()
-    all_well "all killed and started"
+    for _, signal in ipairs { "TERM", "KILL" } do
+      c:happens()
+      for _, w in ipairs(c:live()) do w.process:signal(signal) end
+      for _, w in ipairs(c.workers) do w.process:wait(60) end
+      for _, w in ipairs(c.workers) do c:start(w, false) end
+      c:wait_healthy()
+      all_well("all ended by SIG" .. signal .. " and started")
+    end
   end)
 
   it("takes 200 creates, updates and deletes in 20 s through all workers", function()

@@ -95,7 +95,7 @@ for _, file in ipairs(files) do
           ok, err = pcall(check_error, expected, err)
         end
         place:free()
-        if not ok then error(type(err) == "table" and err.class and (err.class .. ": " .. err.message) or err, 0) end
+        if not ok then data.fail(err) end
       end)
     end
   end)

@@ -1,9 +1,8 @@
 -- java.text.SimpleDateFormat in UTC: patterns, texts and instants as Java 17 gave them (dates.jsonl).
 local core = require "spec.support.core"
 local golden = require "spec.support.golden"
+local value = golden.value
 local C, ffi = core.load { "convert/java_date.h", "base/buf.h", "base/err.h", "base/clock.h" }
-
-local function value(v) if v ~= golden.null then return v end end
 
 local function int64(text)
   local v = 0LL

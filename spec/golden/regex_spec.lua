@@ -1,7 +1,7 @@
 -- java.util.regex: patterns, matches, replacements and messages as Java 17 gave them (regexes.jsonl).
 local core = require "spec.support.core"
 local golden = require "spec.support.golden"
-local function value(v) if v ~= golden.null then return v end end
+local value = golden.value
 local C, ffi = core.load { "convert/java_regex.h", "base/buf.h", "base/err.h" }
 
 local function compile(pattern)

@@ -147,7 +147,7 @@ local function suite(file, cases)
           end)
         end
         place:free()
-        if not ok then error(type(err) == "table" and err.class and (err.class .. ": " .. err.message) or err, 0) end
+        if not ok then data.fail(err) end
       end)
     end
   end)

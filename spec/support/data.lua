@@ -369,6 +369,11 @@ function _M.raise(err)
           detail = ffi.string(err.detail), kind = tonumber(err.kind) }, 0)
 end
 
+--- Fails a spec with what pcall caught: one of raise's tables as its class and message.
+function _M.fail(err)
+  error(type(err) == "table" and err.class and (err.class .. ": " .. err.message) or err, 0)
+end
+
 --- An instance by class name; config: a Lua table of strings.
 function place:converter(name, config, role)
   local cls = C.lc_converter_class_find(name)

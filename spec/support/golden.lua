@@ -94,6 +94,9 @@ function value(text, at)
   return assert(tonumber(word), "bad value at " .. i), i + #word
 end
 
+--- nil for golden.null, all else as it is.
+function _M.value(v) if v ~= _M.null then return v end end
+
 --- A JSON text as Lua values; null is golden.null.
 function _M.decode(text) return (value(text, 1)) end
 
