@@ -119,7 +119,8 @@ local function run(case, n, place)
     return check_error(expected, err)
   end
   local passed, why = pcall(function()
-    local b, ok = batch_of(place, data.get(n, "input"), case.source)
+    local b = batch_of(place, data.get(n, "input"), case.source)
+    local ok
     ok, err = chain:run(b)
     if expected then return check_error(expected, err) end
     if not ok then error(tostring(err.class) .. ": " .. err.message .. "\n" .. err.detail, 0) end
