@@ -249,6 +249,20 @@ static void clean_statuses(lc_distributed_t *d)
         lc_config_snapshot_unref(s);
 }
 
+/* The first eager assignment after cooperative ones came while everything ran: nobody stopped for it. What it
+ * gives to one may still run on another, so all stop now and the next round deals work that runs nowhere. */
+static void turn_eager(lc_distributed_t *d)
+{
+        lc_log(LC_INFO, "HERDER",
+               "The group has turned to the eager protocol: stopping everything and joining again");
+        revoke_work(d, &d->running, LC_STATUS_FLUSH_MS);
+        lc_work_free(&d->assigned);
+        d->resolved = true;
+        lc_dist_set_state(d);
+        lc_group_assignment_done(d->group, d->assignment->generation);
+        lc_dist_rejoin(d, "the group turned to the eager protocol");
+}
+
 void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
 {
         lc_herder_t *h = &d->base;
@@ -280,7 +294,10 @@ void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
         } else {
                 lc_members_forget(d->members);
         }
-        lc_dist_set_state(d);
+        if (a->protocol == 0 && d->running.n)
+                turn_eager(d);
+        else
+                lc_dist_set_state(d);
 }
 
 void lc_dist_preparing(lc_distributed_t *d, int16_t protocol)

@@ -69,6 +69,22 @@ describe("three workers with 30 connectors", function()
     assert.same({}, c:written_twice(frozen, thawed))
   end)
 
+  it("turn eager with one that is, and back: nothing runs twice", function()
+    c:happens()
+    local eager = c:add { config = { ["connect.protocol"] = "eager" } }
+    cluster.say("an eager worker: all run again after %.1f s", c:settle())
+    c:take_overlaps() -- with the first eager assignment all stop, while the eager one starts
+    local m = c:mark()
+    c:no_line_lost()
+    assert.same({}, c:written_twice(m, m))
+    c:happens()
+    c:term(eager)
+    all_well "the eager worker left"
+    m = c:mark()
+    c:no_line_lost()
+    assert.same({}, c:written_twice(m, m))
+  end)
+
   it("answer any request on any worker", function()
     local leader, follower = c:leader()
     for _, w in ipairs { leader, follower } do

@@ -13,6 +13,7 @@ ffi.cdef [[
   void sim_record(const char *key, const char *value);
   void sim_fail(const char *start, const char *write);
   void sim_members(int second, int follower);
+  void sim_turn(int protocol);
   void sim_coordinator(int gone);
   void sim_names(const char *ghost, const char *url2, const char *leader_url);
   void sim_back_after(int ms);

@@ -197,6 +197,26 @@ describe("the herder in a cluster", function()
       "rebalance was underway." }, error_of("DELETE", "a"))
   end)
 
+  it("stops everything when the group turns eager, before anything starts elsewhere", function()
+    start(2)
+    connector "c"
+    expect { "start c-0 of 1 STARTED g3" }
+    clear()
+    sim.sim_members(1, 0)
+    expect { "round 4" }
+    assert.equal(200, call("HEALTH").status)
+    sim.sim_turn(0) -- dealt anew: the task goes to m2
+    expect { "round 5", "stop c g5", "stop c-0 g5", "rejoin: the group turned to the eager protocol", "round 6",
+      "start c STARTED g6" }
+    assert.equal(200, call("HEALTH").status)
+    assert.is_nil(H.listen():find("start c-0", 1, true))
+    assert.equal("http://m2/", call("RESTART_TASK", "c", { task = 0 }).forward_url)
+    clear()
+    assert.equal(204, call("DELETE", "c").status)
+    expect { "stop c g6" } -- nothing that was forgotten runs on
+    assert.equal(404, call("INFO", "c").status)
+  end)
+
   describe("in a rebalance", function()
     it("lets requests wait for it", function()
       start(1)

@@ -495,6 +495,7 @@ struct lc_group {
         void *arg;
         pthread_t thread;
         bool running, ending, want;
+        int16_t protocol; /* of the last round */
         int32_t generation, done;
         int64_t offset;
         lc_work_t allocation, other;
@@ -511,6 +512,7 @@ lc_group_t *lc_group_new(const lc_worker_config_t *wc, const char *url, const lc
         (void)err;
         g->events = *events;
         g->arg = arg;
+        g->protocol = (int16_t)sim_protocol;
         sim_group = g;
         return g;
 }
@@ -546,18 +548,19 @@ static void round_of(lc_group_t *g)
         sim_failing(sim_leader_url, leader_url);
         members[1].url = url2;
 
-        g->events.preparing(g->arg, (int16_t)sim_protocol);
+        g->events.preparing(g->arg, g->protocol); /* that of the last round */
+        g->protocol = (int16_t)sim_protocol;
         pthread_mutex_lock(&sim_lock);
         members[0].config_offset = members[1].config_offset = g->offset;
         lc_work_copy(&members[0].allocation, &g->allocation);
         lc_work_copy(&members[1].allocation, &g->other);
         pthread_mutex_unlock(&sim_lock);
-        g->events.assign(g->arg, (int16_t)sim_protocol, g->generation + 1, members, n, both);
+        g->events.assign(g->arg, g->protocol, g->generation + 1, members, n, both);
         g->generation++;
         for (size_t i = 0; i < 2; i++) {
                 *out[i] = both[i];
                 out[i]->generation = g->generation;
-                out[i]->protocol = (int16_t)sim_protocol;
+                out[i]->protocol = g->protocol;
                 out[i]->leader = lc_strdup(sim_follower ? "m2" : "m1");
                 out[i]->leader_url = lc_strdup(sim_follower ? leader_url : "http://m1/");
                 out[i]->member_id = lc_strdup(members[i].id);
@@ -787,6 +790,16 @@ void sim_members(int second, int follower)
                 lc_work_free(&sim_group->other);
         sim_second = second;
         sim_follower = follower;
+        sim_group->want = true;
+        pthread_cond_broadcast(&sim_cond);
+        pthread_mutex_unlock(&sim_lock);
+}
+
+/* A member came, or left, that makes the group agree on another protocol: a round. */
+void sim_turn(int protocol)
+{
+        pthread_mutex_lock(&sim_lock);
+        sim_protocol = protocol;
         sim_group->want = true;
         pthread_cond_broadcast(&sim_cond);
         pthread_mutex_unlock(&sim_lock);
