@@ -325,13 +325,17 @@ int lc_body_task_configs(const char *body, size_t len, lc_props_t ***tasks, int 
 
         if (parse(&b, body, len, false, "java.util.List", &doc, err))
                 return -1;
-        if (doc && doc->type != LC_J_ARRAY)
+        if (!doc) /* never an empty list: that would take the tasks away */
+                return lc_err_set(err, LC_FATAL, 500,
+                                  b.len ? "Cannot invoke \"java.util.List.isEmpty()\" because \"configs\" is null"
+                                        : "No content to map due to end-of-input");
+        if (doc->type != LC_J_ARRAY)
                 rc = mismatch(&b, doc,
                               "java.util.ArrayList<java.util.Map<java.lang.String,java.lang.String>>", false,
                               err);
-        if (doc && !rc && doc->len)
+        if (!rc && doc->len)
                 list = lc_calloc(doc->len, sizeof(lc_props_t *));
-        for (const lc_json_t *c = doc && !rc ? doc->child : NULL; c && !rc; c = c->next) {
+        for (const lc_json_t *c = rc ? NULL : doc->child; c && !rc; c = c->next) {
                 rc = config_map(&b, c, &list[n], err);
                 n += !rc;
         }

@@ -452,7 +452,7 @@ describe("answers", function()
     assert.equal(0, tonumber(req.body_len))
     _, c = call("POST", "/connectors/x/tasks", JSON, "[]")
     assert.equal(0, c.call.req.ntasks)
-    for _, bad in ipairs { '{"x":1}', '[{"x":1},2]', '[{"x":{}}]', "[", "[null]" } do
+    for _, bad in ipairs { '{"x":1}', '[{"x":1},2]', '[{"x":{}}]', "[", "[null]", "", "null" } do
       assert.equal(500, call("POST", "/connectors/x/tasks", signed, bad).status)
     end
     local answer = rest.call(ctx, "POST", "/connectors/x/tasks", signed, "[]", function(r) r.status = 204 end)
