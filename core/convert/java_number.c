@@ -232,7 +232,7 @@ static bool word_digits(digits_t *o, const scaled_t *k, int word, bool *low, boo
                 }
                 o->d[o->n++] = (char)('0' + q);
         }
-        *diff = (b << 1) - tens;
+        *diff = (int64_t)(((uint64_t)b << 1) - (uint64_t)tens);
 #undef WRAP
         return true;
 }

@@ -115,6 +115,9 @@ static lc_step_t fatal_error(lc_group_session_t *s, int error, lc_err_t *err)
                 if (known[i].code == error) {
                         lc_err_set_cls(err, LC_FATAL, error, LC_CLS_CONNECT, "%s: %s", known[i].cls,
                                        known[i].text);
+                        if (error == LC_KE_INVALID_SESSION_TIMEOUT) /* Java's text does not name our key */
+                                lc_log(LC_ERROR, "GROUP", "The broker refuses session.timeout.ms=%d",
+                                       (int)s->session_ms);
                         return LC_STEP_FATAL;
                 }
         return LC_STEP_OK;
