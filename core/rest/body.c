@@ -326,9 +326,10 @@ int lc_body_task_configs(const char *body, size_t len, lc_props_t ***tasks, int 
         if (parse(&b, body, len, false, "java.util.List", &doc, err))
                 return -1;
         if (!doc) /* never an empty list: that would take the tasks away */
-                return lc_err_set(err, LC_FATAL, 500,
-                                  b.len ? "Cannot invoke \"java.util.List.isEmpty()\" because \"configs\" is null"
-                                        : "No content to map due to end-of-input");
+                return lc_err_set(
+                        err, LC_FATAL, 500,
+                        b.len ? "Cannot invoke \"java.util.List.isEmpty()\" because \"configs\" is null"
+                              : "No content to map due to end-of-input");
         if (doc->type != LC_J_ARRAY)
                 rc = mismatch(&b, doc,
                               "java.util.ArrayList<java.util.Map<java.lang.String,java.lang.String>>", false,
