@@ -398,9 +398,10 @@ static int validate_all(lc_validation_t *v, lc_config_infos_t *undefined, lc_err
         return own_keys(v, undefined, err);
 }
 
-lc_config_infos_t *lc_connector_validate(const lc_worker_config_t *wc, const lc_plugins_t *plugins,
+lc_config_infos_t *lc_connector_validate(const lc_worker_config_t *wc, const lc_plugins_t *any,
                                          const lc_props_t *config, lc_err_t *err)
 {
+        const lc_plugins_t *plugins = lc_plugins_current(any);
         static const char *const roles[] = {"header", "key", "value"};
         lc_props_t *props = lc_config_resolve(wc, config, err);
         lc_validation_t v = {wc, plugins, props, NULL, NULL};
@@ -452,5 +453,9 @@ done:
                 lc_config_infos_free(out);
                 out = NULL;
         }
+        if (out)
+                out->plugins = plugins; /* its rows are theirs */
+        else
+                lc_plugins_unref(plugins);
         return out;
 }

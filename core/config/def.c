@@ -5,6 +5,7 @@
  * Threads: any; rows are read-only.  Ownership: see def.h.  Tests: spec/unit/config_spec.lua
  */
 #include "config/def.h"
+#include "config/plugin.h"
 #include "base/alloc.h"
 #include <errno.h>
 #include <limits.h>
@@ -373,6 +374,7 @@ void lc_config_infos_free(lc_config_infos_t *infos)
                 lc_strv_free(&v->recommended);
         }
         free(infos->values);
+        lc_plugins_unref(infos->plugins);
         lc_strv_free(&infos->groups);
         free(infos->name);
         free(infos);

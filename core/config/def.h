@@ -97,6 +97,7 @@ typedef struct lc_config_infos {
         lc_strv_t groups;
         lc_config_value_t *values;
         size_t n, cap;
+        const struct lc_plugins *plugins; /* a reference to the set that the rows are of, or NULL */
 } lc_config_infos_t;
 lc_config_infos_t *lc_config_infos_new(const char *name);
 /* The answer holds until the next add. */

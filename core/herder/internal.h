@@ -150,7 +150,7 @@ void lc_request_fail(lc_request_t *req, int status, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 void lc_request_fail_err(lc_request_t *req, int status, const lc_err_t *err); /* err->msg, NULL: null */
 void lc_request_stale(lc_request_t *req); /* 409, come back after the rebalance */
-const char *lc_connector_type(const lc_plugins_t *plugins, const lc_props_t *config);
+const char *lc_connector_type(const lc_plugins_t *any, const lc_props_t *config);
 void lc_connector_info_fill(lc_connector_info_t *info, const lc_plugins_t *plugins, const char *name,
                             const lc_props_t *config, const lc_config_connector_t *tasks_of,
                             bool task_configs);

@@ -140,22 +140,17 @@ static const char *class_of(const lc_props_t *config)
         return cls && !strstr(cls, "${") ? cls : NULL;
 }
 
-static const lc_plugin_t *own_plugin(const lc_members_t *m, const char *cls)
-{
-        return lc_plugins_find(m->own, 1u << LC_PLUGIN_SOURCE | 1u << LC_PLUGIN_SINK, cls, NULL);
-}
-
 /* Under the lock, of a member that is known. */
 static bool has(const lc_members_t *m, const member_t *e, const char *cls)
 {
-        const lc_plugin_t *p = own_plugin(m, cls);
+        const lc_plugins_t *own = lc_plugins_current(m->own);
+        const lc_plugin_t *p = lc_plugins_find(own, 1u << LC_PLUGIN_SOURCE | 1u << LC_PLUGIN_SINK, cls, NULL);
+        bool yes = e->own && p;
 
-        if (e->own)
-                return p != NULL;
-        for (size_t i = 0; i < e->classes.n; i++)
-                if (goes_by(e->classes.v[i], cls) || (p && !strcmp(e->classes.v[i], p->class_name)))
-                        return true;
-        return false;
+        for (size_t i = 0; !e->own && i < e->classes.n && !yes; i++)
+                yes = goes_by(e->classes.v[i], cls) || (p && !strcmp(e->classes.v[i], p->class_name));
+        lc_plugins_unref(own);
+        return yes;
 }
 
 bool lc_members_can_run(lc_members_t *m, const char *id, const lc_props_t *config)

@@ -123,14 +123,18 @@ void lc_request_stale(lc_request_t *req)
                         "a concurrent config change)");
 }
 
-const char *lc_connector_type(const lc_plugins_t *plugins, const lc_props_t *config)
+const char *lc_connector_type(const lc_plugins_t *any, const lc_props_t *config)
 {
-        const char *cls = config ? lc_props_get(config, "connector.class") : NULL;
+        const char *cls = config ? lc_props_get(config, "connector.class") : NULL, *type = "unknown";
+        const lc_plugins_t *plugins = lc_plugins_current(any);
         const lc_plugin_t *p = NULL;
 
         if (cls && plugins)
                 p = lc_plugins_find(plugins, 1u << LC_PLUGIN_SOURCE | 1u << LC_PLUGIN_SINK, cls, NULL);
-        return !p ? "unknown" : p->type == LC_PLUGIN_SOURCE ? "source" : "sink";
+        if (p)
+                type = p->type == LC_PLUGIN_SOURCE ? "source" : "sink";
+        lc_plugins_unref(plugins);
+        return type;
 }
 
 void lc_connector_info_fill(lc_connector_info_t *info, const lc_plugins_t *plugins, const char *name,

@@ -261,20 +261,24 @@ static int begin_fence(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 
 static int begin_plugins(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
+        const lc_plugins_t *plugins = lc_plugins_current(ctx->plugins);
+
         lc_rest_success(call, 200);
-        lc_out_plugins(&call->out.body, ctx->plugins, flag(call, "connectorsOnly") != 0);
+        lc_out_plugins(&call->out.body, plugins, flag(call, "connectorsOnly") != 0);
+        lc_plugins_unref(plugins);
         return 0;
 }
 
 static int begin_plugin_config(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
+        const lc_plugins_t *plugins = lc_plugins_current(ctx->plugins);
         const lc_plugin_t *p;
         lc_buf_t range = LC_BUF_INIT, printed = LC_BUF_INIT;
         lc_err_t err;
         char *text = NULL;
 
         lc_err_clear(&err);
-        p = lc_plugins_find(ctx->plugins, 0, connector(call), &err);
+        p = lc_plugins_find(plugins, 0, connector(call), &err);
         if (!p) {
                 text = lc_asprintf("Unknown plugin %s.", connector(call));
                 lc_rest_error(call, 404, text);
@@ -300,6 +304,7 @@ static int begin_plugin_config(const lc_rest_context_t *ctx, lc_rest_call_t *cal
         lc_buf_free(&range);
         lc_buf_free(&printed);
         free(text);
+        lc_plugins_unref(plugins);
         return 0;
 }
 

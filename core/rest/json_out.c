@@ -209,6 +209,8 @@ void lc_out_plugins(lc_buf_t *out, const lc_plugins_t *plugins, bool connectors_
                 string_field(out, "type", lc_plugin_type_name(p->type));
                 if (p->version && strcmp(p->version, "undefined"))
                         string_field(out, "version", p->version);
+                if (p->reload_error) /* only then: clients that know Connect's three fields see these alone */
+                        string_field(out, "reload_error", p->reload_error);
                 lc_buf_addc(out, '}');
         }
         lc_buf_addc(out, ']');

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, bool source,
+lc_chain_t *lc_chain_new(const lc_plugins_t *plugins, const lc_props_t *config, bool source,
                          const lc_script_host_t *host, lc_err_t *err)
 {
         lc_chain_t *c = lc_calloc(1, sizeof(*c));
@@ -13,7 +13,7 @@ lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, bool
                                      .task = host->task,
                                      .stop = host->stop,
                                      .stopping = host->stopping};
-        c->script = lc_script_chain_new(sv->plugins, config, source, &c->host, err);
+        c->script = lc_script_chain_new(plugins, config, source, &c->host, err);
         if (!c->script) { /* Java: new ConnectException(cause), whose text is the cause's class and text */
                 const char *cls = err->cls ? err->cls : LC_CLS_CONNECT;
                 char text[sizeof(err->msg)];

@@ -7,7 +7,7 @@
 #ifndef LC_RUNTIME_CHAIN_H
 #define LC_RUNTIME_CHAIN_H
 #include "runtime/operator.h"
-#include "runtime/services.h"
+#include "config/plugin.h"
 #include "script/script.h"
 
 typedef struct lc_chain {
@@ -18,7 +18,7 @@ typedef struct lc_chain {
 
 /* The chain that `transforms` of a resolved config asks for. host: the task's, of which stages get names and
  * the ends of waits. */
-lc_chain_t *lc_chain_new(const lc_services_t *sv, const lc_props_t *config, bool source,
+lc_chain_t *lc_chain_new(const lc_plugins_t *plugins, const lc_props_t *config, bool source,
                          const lc_script_host_t *host, lc_err_t *err);
 void lc_chain_free(lc_chain_t *c); /* NULL is fine */
 /* All stages over records[0..*n) through the operator: what is filtered out or skipped becomes

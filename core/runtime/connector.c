@@ -35,7 +35,7 @@ struct lc_connector {
         bool ended;            /* atomic: the stop is over */
         /* pool threads only */
         lc_props_t *config;
-        const lc_plugin_t *plugin;
+        const lc_plugin_t *plugin; /* of `plugins` */
         lc_script_t *script;
         lc_script_host_t host;
         change_t current;
@@ -45,6 +45,7 @@ struct lc_connector {
         pthread_mutex_t lock;
         change_t pending;
         bool cancelled;
+        const lc_plugins_t *plugins; /* a reference, set once by a pool thread, after `config` */
 };
 
 lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char *name,
@@ -80,6 +81,7 @@ void lc_connector_unref(lc_connector_t *c)
         lc_waker_close(&c->stop);
         lc_props_free(c->raw);
         lc_props_free(c->config);
+        lc_plugins_unref(c->plugins);
         pthread_mutex_destroy(&c->lock);
         lc_services_unref(c->sv);
         free(c->name);
@@ -109,6 +111,16 @@ bool lc_connector_started(const lc_connector_t *c)
 bool lc_connector_ended(lc_connector_t *c)
 {
         return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
+}
+
+bool lc_connector_outdated(lc_connector_t *c, const lc_plugins_t *now)
+{
+        const lc_plugins_t *was;
+
+        pthread_mutex_lock(&c->lock);
+        was = c->plugins;
+        pthread_mutex_unlock(&c->lock);
+        return was && lc_plugins_differ(was, now, c->config, NULL, false);
 }
 
 static bool is_cancelled(lc_connector_t *c)
@@ -180,8 +192,12 @@ static int make(lc_connector_t *c, lc_err_t *err)
         lc_log(LC_INFO, "WORKER", "Creating connector %s of type %s", c->name,
                lc_props_get_or(c->raw, "connector.class", "null"));
         c->config = lc_config_resolve(c->sv->config, c->raw, err);
-        if (c->config)
-                c->plugin = lc_services_connector_plugin(c->sv, c->config, err);
+        if (c->config) {
+                pthread_mutex_lock(&c->lock);
+                c->plugins = lc_plugins_current(c->sv->plugins);
+                pthread_mutex_unlock(&c->lock);
+                c->plugin = lc_services_connector_plugin(c->plugins, c->config, err);
+        }
         c->host = (lc_script_host_t){.arg = c,
                                      .connector = c->name,
                                      .task = -1,

@@ -20,6 +20,8 @@ lc_connector_t *lc_connector_new(lc_services_t *sv, lc_pool_t *pool, const char 
 void lc_connector_unref(lc_connector_t *c);
 bool lc_connector_exists(const lc_connector_t *c); /* it could be made, or is not made yet */
 bool lc_connector_started(const lc_connector_t *c);
+/* Was it made from a plugin that `now` has a newer one of? Also of one that has failed. */
+bool lc_connector_outdated(lc_connector_t *c, const lc_plugins_t *now);
 /* A newer request pre-empts one that has not begun or waits to be tried again. */
 void lc_connector_target(lc_connector_t *c, lc_target_state_t target, lc_worker_done_fn *done, void *arg);
 void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_task_configs_fn *done,

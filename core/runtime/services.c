@@ -17,7 +17,7 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
 
         s->refs = 1;
         s->config = deps->config;
-        s->plugins = deps->plugins;
+        s->plugins = lc_plugins_ref(deps->plugins);
         s->offsets = deps->offsets;
         s->statuses = deps->statuses;
         s->worker_id = lc_strdup(deps->worker_id);
@@ -48,6 +48,7 @@ void lc_services_unref(lc_services_t *s)
                 return;
         pthread_cond_destroy(&s->changed);
         pthread_mutex_destroy(&s->lock);
+        lc_plugins_unref(s->plugins);
         free(s->worker_id);
         free(s);
 }
@@ -143,8 +144,8 @@ int lc_services_offset_get(lc_services_t *s, const char *connector, const char *
         return rc;
 }
 
-lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *connector_config,
-                                      const char *role, lc_err_t *err)
+lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_plugins_t *plugins,
+                                      const lc_props_t *connector_config, const char *role, lc_err_t *err)
 {
         bool header = !strcmp(role, "header");
         const lc_props_t *from = connector_config;
@@ -164,7 +165,7 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
         }
         cls = name ? lc_converter_class_find(name) : NULL;
         if (!cls && name)
-                scripted = lc_plugins_find(s->plugins,
+                scripted = lc_plugins_find(plugins,
                                            1u << (header ? LC_PLUGIN_HEADER_CONVERTER : LC_PLUGIN_CONVERTER),
                                            name, err);
         if (!cls && !scripted) {
@@ -191,7 +192,7 @@ lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *
         return cv;
 }
 
-const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config,
+const lc_plugin_t *lc_services_connector_plugin(const lc_plugins_t *plugins, const lc_props_t *config,
                                                 lc_err_t *err)
 {
         const char *cls = lc_props_get(config, "connector.class");
@@ -202,5 +203,5 @@ const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc
                         "Missing required configuration \"connector.class\" which has no default value.");
                 return NULL;
         }
-        return lc_plugins_find(s->plugins, 1u << LC_PLUGIN_SINK | 1u << LC_PLUGIN_SOURCE, cls, err);
+        return lc_plugins_find(plugins, 1u << LC_PLUGIN_SINK | 1u << LC_PLUGIN_SOURCE, cls, err);
 }

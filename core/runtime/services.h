@@ -15,7 +15,7 @@
 typedef struct lc_services {
         int refs;
         const lc_worker_config_t *config;
-        const lc_plugins_t *plugins;
+        const lc_plugins_t *plugins; /* a reference; of any age: lc_plugins_current() */
         lc_offset_store_t *offsets;
         lc_status_store_t *statuses;
         char *worker_id;
@@ -54,11 +54,11 @@ int lc_services_offset_get(lc_services_t *s, const char *connector, const char *
 bool lc_services_wait_until(lc_services_t *s, int64_t end_ms);
 
 /* The converter of a role ("key", "value", "header"): class and settings from the level that names the
- * class, connector or worker, never mixed (converters.md 1). */
-lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_props_t *connector_config,
-                                      const char *role, lc_err_t *err);
+ * class, connector or worker, never mixed (converters.md 1). The set must outlive it. */
+lc_converter_t *lc_services_converter(const lc_services_t *s, const lc_plugins_t *plugins,
+                                      const lc_props_t *connector_config, const char *role, lc_err_t *err);
 /* The connector's plugin by connector.class. */
-const lc_plugin_t *lc_services_connector_plugin(const lc_services_t *s, const lc_props_t *config,
+const lc_plugin_t *lc_services_connector_plugin(const lc_plugins_t *plugins, const lc_props_t *config,
                                                 lc_err_t *err);
 
 #endif

@@ -57,6 +57,7 @@ void lc_task_unref(lc_task_t *t)
         lc_props_free(t->task_config);
         pthread_cond_destroy(&t->cancelling);
         pthread_mutex_destroy(&t->lock);
+        lc_plugins_unref(t->plugins);
         lc_services_unref(t->sv);
         free(t->connector);
         free(t);
@@ -104,6 +105,17 @@ lc_target_state_t lc_task_target(lc_task_t *t)
         target = t->target;
         pthread_mutex_unlock(&t->lock);
         return target;
+}
+
+bool lc_task_outdated(lc_task_t *t, const lc_plugins_t *now)
+{
+        const lc_plugins_t *was;
+
+        pthread_mutex_lock(&t->lock);
+        was = t->plugins;
+        pthread_mutex_unlock(&t->lock);
+        /* before it has some it will take the newest; the config was there first */
+        return was && lc_plugins_differ(was, now, t->config, lc_worker_config_originals(t->sv->config), true);
 }
 
 bool lc_task_cancelled(lc_task_t *t)
@@ -227,7 +239,10 @@ static int build(lc_task_t *t, lc_err_t *err)
         t->task_config = lc_config_resolve(t->sv->config, t->raw_task, err);
         if (!t->task_config)
                 return -1;
-        t->plugin = lc_services_connector_plugin(t->sv, t->config, err);
+        pthread_mutex_lock(&t->lock);
+        t->plugins = lc_plugins_current(t->sv->plugins);
+        pthread_mutex_unlock(&t->lock);
+        t->plugin = lc_services_connector_plugin(t->plugins, t->config, err);
         if (!t->plugin)
                 return -1;
         t->ops = t->plugin->type == LC_PLUGIN_SOURCE ? &lc_source_task_ops : &lc_sink_task_ops;
@@ -237,9 +252,9 @@ static int build(lc_task_t *t, lc_err_t *err)
         lc_operator_init(&t->op, t->connector, t->id, t->ops->role == LC_SCRIPT_SINK_TASK, t->config);
         t->op.wait = wait_cancel;
         t->op.wait_arg = t;
-        if (!(t->key = lc_services_converter(t->sv, t->config, "key", err)) ||
-            !(t->value = lc_services_converter(t->sv, t->config, "value", err)) ||
-            !(t->header = lc_services_converter(t->sv, t->config, "header", err)))
+        if (!(t->key = lc_services_converter(t->sv, t->plugins, t->config, "key", err)) ||
+            !(t->value = lc_services_converter(t->sv, t->plugins, t->config, "value", err)) ||
+            !(t->header = lc_services_converter(t->sv, t->plugins, t->config, "header", err)))
                 return -1;
         size = lc_client_java_value(t->sv->config, LC_CLIENT_PRODUCER, t->config, "max.request.size");
         t->host = (lc_script_host_t){.arg = t,
@@ -252,7 +267,7 @@ static int build(lc_task_t *t, lc_err_t *err)
                 t->host.offset_get = host_offset_get;
                 t->host.timeout = host_timeout;
         }
-        t->chain = lc_chain_new(t->sv, t->config, t->ops->role == LC_SCRIPT_SOURCE_TASK, &t->host, err);
+        t->chain = lc_chain_new(t->plugins, t->config, t->ops->role == LC_SCRIPT_SOURCE_TASK, &t->host, err);
         if (!t->chain)
                 return -1;
         if (t->ops->build(t, err))

@@ -39,7 +39,7 @@ struct lc_task {
         int task_count;
         lc_props_t *raw_config, *raw_task;
         lc_props_t *config, *task_config; /* resolved, once the thread runs */
-        const lc_plugin_t *plugin;
+        const lc_plugin_t *plugin;        /* of `plugins` */
         const lc_task_ops_t *ops;
         void *impl; /* the ops' */
         lc_script_t *script;
@@ -60,6 +60,7 @@ struct lc_task {
         pthread_cond_t cancelling; /* `cancelled` was set; monotonic clock */
         bool cancelled;            /* abandoned: no statuses, no commits */
         lc_target_state_t target;
+        const lc_plugins_t *plugins; /* a reference, set once by the task's thread, after `config` */
 };
 
 lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const lc_props_t *connector_config,
@@ -71,6 +72,8 @@ void lc_task_stop(lc_task_t *t);   /* asks; does not wait */
 void lc_task_cancel(lc_task_t *t); /* gives it up: the thread is on its own from here */
 void lc_task_set_target(lc_task_t *t, lc_target_state_t target);
 bool lc_task_ended(lc_task_t *t);
+/* Was it built from plugins that `now` has newer ones of? Also of a task that has failed. */
+bool lc_task_outdated(lc_task_t *t, const lc_plugins_t *now);
 
 /* For the ops. */
 static inline bool lc_task_stopping(const lc_task_t *t)

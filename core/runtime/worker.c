@@ -339,6 +339,19 @@ void lc_worker_running(const lc_worker_t *w, lc_work_t *out)
                 lc_work_add(out, e->t->connector, e->t->id);
 }
 
+void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out)
+{
+        const lc_plugins_t *now = lc_plugins_current(w->sv->plugins);
+
+        for (const connector_entry_t *e = w->connectors; e; e = e->hh.next)
+                if (lc_connector_outdated(e->c, now))
+                        lc_work_add(out, e->name, -1);
+        for (const task_entry_t *e = w->tasks; e; e = e->hh.next)
+                if (lc_task_outdated(e->t, now))
+                        lc_work_add(out, e->t->connector, e->t->id);
+        lc_plugins_unref(now);
+}
+
 void lc_worker_free(lc_worker_t *w)
 {
         connector_entry_t *c, *cnext;

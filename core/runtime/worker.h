@@ -64,5 +64,7 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
 void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids);
 void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_state_t target);
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1) and tasks it has */
+/* Those of them, FAILED ones too, whose plugins were loaded anew since: to be restarted. */
+void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out);
 
 #endif

@@ -14,9 +14,14 @@
 
 enum { LARGEST_FILE = 16 * 1024 * 1024 };
 
+typedef struct bytes { /* shared by the tables of sets that follow each other */
+        int refs;      /* atomic */
+        lc_buf_t code;
+} bytes_t;
+
 typedef struct entry {
         char *path;
-        lc_buf_t code;
+        bytes_t *bytes;
         UT_hash_handle hh;
 } entry_t;
 
@@ -33,6 +38,71 @@ lc_code_t *lc_code_new(void)
         return code;
 }
 
+static void drop(lc_code_t *code, entry_t *e)
+{
+        HASH_DEL(code->table, e);
+        if (!__atomic_sub_fetch(&e->bytes->refs, 1, __ATOMIC_ACQ_REL)) {
+                lc_buf_free(&e->bytes->code);
+                free(e->bytes);
+        }
+        free(e->path);
+        free(e);
+}
+
+/* bytes: a reference, taken. */
+static entry_t *add(lc_code_t *code, const char *path, bytes_t *bytes)
+{
+        entry_t *e = lc_calloc(1, sizeof(*e));
+
+        e->path = lc_strdup(path);
+        e->bytes = bytes;
+        HASH_ADD_KEYPTR(hh, code->table, e->path, strlen(e->path), e);
+        return e;
+}
+
+static bool is_of(const char *path, const char *file, const char *below)
+{
+        size_t n = below ? strlen(below) : 0;
+
+        return !strcmp(path, file) || (below && !strncmp(path, below, n) && path[n] == '/');
+}
+
+/* Entries of `from` into the new or locked table `to`, where wanted. */
+static void share(lc_code_t *to, lc_code_t *from, const char *file, const char *below, bool wanted)
+{
+        entry_t *e, *next;
+
+        pthread_mutex_lock(&from->lock);
+        HASH_ITER(hh, from->table, e, next)
+        {
+                if (is_of(e->path, file, below) != wanted)
+                        continue;
+                __atomic_add_fetch(&e->bytes->refs, 1, __ATOMIC_RELAXED);
+                add(to, e->path, e->bytes);
+        }
+        pthread_mutex_unlock(&from->lock);
+}
+
+lc_code_t *lc_code_copy(lc_code_t *code, const char *without, const char *below)
+{
+        lc_code_t *out = lc_code_new();
+
+        share(out, code, without, below, false);
+        return out;
+}
+
+void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char *below)
+{
+        entry_t *e, *next;
+
+        HASH_ITER(hh, code->table, e, next)
+        {
+                if (is_of(e->path, file, below))
+                        drop(code, e);
+        }
+        share(code, from, file, below, true);
+}
+
 void lc_code_free(lc_code_t *code)
 {
         entry_t *e, *next;
@@ -40,12 +110,7 @@ void lc_code_free(lc_code_t *code)
         if (!code)
                 return;
         HASH_ITER(hh, code->table, e, next)
-        {
-                HASH_DEL(code->table, e);
-                lc_buf_free(&e->code);
-                free(e->path);
-                free(e);
-        }
+        drop(code, e);
         pthread_mutex_destroy(&code->lock);
         free(code);
 }
@@ -142,6 +207,7 @@ int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err)
 {
         lc_buf_t out = LC_BUF_INIT;
         entry_t *e;
+        bytes_t *bytes;
         int rc = 0;
 
         pthread_mutex_lock(&code->lock);
@@ -149,10 +215,10 @@ int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err)
         if (!e) {
                 rc = compile(L, path, &out, err);
                 if (rc == 0) {
-                        e = lc_calloc(1, sizeof(*e));
-                        e->path = lc_strdup(path);
-                        e->code = out;
-                        HASH_ADD_KEYPTR(hh, code->table, e->path, strlen(e->path), e);
+                        bytes = lc_calloc(1, sizeof(*bytes));
+                        bytes->refs = 1;
+                        bytes->code = out;
+                        add(code, path, bytes);
                 } else {
                         lc_buf_free(&out);
                 }
@@ -160,7 +226,7 @@ int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err)
                 return rc;
         }
         pthread_mutex_unlock(&code->lock); /* entries never change and go with the set */
-        if (luaL_loadbufferx(L, e->code.p, e->code.len, path, "b") != 0) {
+        if (luaL_loadbufferx(L, e->bytes->code.p, e->bytes->code.len, path, "b") != 0) {
                 lc_err_set(err, LC_FATAL, 0, "%s",
                            lua_tostring(L, -1) ? lua_tostring(L, -1) : "cannot be loaded");
                 lua_pop(L, 1);

@@ -14,6 +14,11 @@
 typedef struct lc_code lc_code_t;
 lc_code_t *lc_code_new(void);
 void lc_code_free(lc_code_t *code);
+/* Another table with the same files, but not `without` (a file) and those below the folder `below` (NULL:
+ * none). */
+lc_code_t *lc_code_copy(lc_code_t *code, const char *without, const char *below);
+/* Of these files what `from` has, in place of what `code`, which nobody else has yet, has. */
+void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char *below);
 /* Push the chunk of the file as a function: 0. Nothing pushed: -1. Raises nothing but Lua's out of memory. */
 int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err);
 bool lc_code_exists(lc_code_t *code, const char *path); /* loaded before, or a readable regular file */

@@ -67,9 +67,67 @@ void lc_plugin_free(lc_plugin_t *p)
         free(p->task_class);
         free(p->version);
         free(p->location);
+        free(p->path);
         free(p->error);
+        free(p->reload_error);
         lc_strv_free(&p->aliases);
         free(p);
+}
+
+static lc_config_row_t *copy_rows(const lc_config_row_t *rows, int n)
+{
+        lc_config_row_t *out = lc_calloc(n ? (size_t)n : 1, sizeof(*out));
+
+        for (int i = 0; i < n; i++) {
+                const lc_config_row_t *r = &rows[i];
+                const char **list = NULL;
+                size_t items = 0;
+
+                while (r->one_of && r->one_of[items])
+                        items++;
+                if (r->one_of)
+                        list = lc_calloc(items + 1, sizeof(*list));
+                for (size_t k = 0; k < items; k++)
+                        list[k] = lc_strdup(r->one_of[k]);
+                out[i] = *r;
+                out[i].name = lc_strdup(r->name);
+                out[i].def = lc_strdup(r->def);
+                out[i].group = lc_strdup(r->group);
+                out[i].display = lc_strdup(r->display);
+                out[i].doc = lc_strdup(r->doc);
+                out[i].one_of = list;
+        }
+        return out;
+}
+
+lc_plugin_t *lc_plugin_copy(const lc_plugin_t *p, lc_plugin_set_t *set)
+{
+        lc_plugin_t *out = lc_malloc(sizeof(*out));
+        const lc_plugin_impl_t *impl = p->impl;
+
+        *out = *p;
+        out->class_name = lc_strdup(p->class_name);
+        out->task_class = lc_strdup(p->task_class);
+        out->version = lc_strdup(p->version);
+        out->location = lc_strdup(p->location);
+        out->path = lc_strdup(p->path);
+        out->error = lc_strdup(p->error);
+        out->reload_error = lc_strdup(p->reload_error);
+        out->aliases = (lc_strv_t){NULL, 0};
+        for (size_t i = 0; i < p->aliases.n; i++)
+                lc_strv_add(&out->aliases, p->aliases.v[i]);
+        if (impl) {
+                lc_plugin_impl_t *copy = lc_malloc(sizeof(*copy));
+                *copy = *impl;
+                copy->set = set;
+                copy->path = lc_strdup(impl->path);
+                copy->folder = lc_strdup(impl->folder);
+                copy->root = lc_strdup(impl->root);
+                copy->variant = lc_strdup(impl->variant);
+                out->impl = copy;
+                out->rows = copy_rows(p->rows, p->nrows);
+        }
+        return out;
 }
 
 void lc_declarations_free(lc_declarations_t *d)
@@ -77,6 +135,7 @@ void lc_declarations_free(lc_declarations_t *d)
         for (size_t i = 0; i < d->n; i++)
                 lc_plugin_free(d->v[i]);
         free(d->v);
+        lc_strv_free(&d->modules);
         d->v = NULL;
         d->n = 0;
 }
@@ -190,6 +249,8 @@ static void read_plugin(lua_State *L, int idx, const lc_declarations_t *d, lc_pl
         p->task_class = text_field(L, idx, "task_class");
         p->version = d->version ? lc_strdup(d->version) : text_field(L, idx, "version");
         p->location = lc_strdup(d->location);
+        p->path = lc_strdup(d->path);
+        p->loaded = d->loaded;
         impl->set = d->set;
         impl->path = lc_strdup(d->path);
         impl->folder = lc_strdup(d->folder);
@@ -249,17 +310,38 @@ static void read_all(lua_State *L, void *arg)
         }
 }
 
+/* All modules of a folder are compiled now, so that one that is first required later is of the same age as
+ * the rest. One that does not compile is an error for who requires it. */
+static void keep_modules(lua_State *L, void *arg)
+{
+        lc_declarations_t *d = arg;
+
+        lc_strv_free(&d->modules);
+        lc_entry_files(d->folder, &d->modules);
+        for (size_t i = 0; i < d->modules.n; i++) {
+                lc_err_t ignored = {0};
+                if (lc_code_push(d->set->code, L, d->modules.v[i], &ignored) == 0)
+                        lua_pop(L, 1);
+        }
+}
+
+static uint64_t loads; /* atomic */
+
 int lc_declarations_load(lc_declarations_t *d, lc_err_t *err)
 {
         bool ours = d->version && d->set->scan; /* what ships shares a state while it is scanned */
         lc_state_t *st =
                 ours ? d->set->scan
                      : lc_state_new(d->set->code, d->set->home, NULL, d->root, d->folder, false, err);
+        lc_err_t ignored;
         int rc;
 
         if (!st)
                 return -1;
+        d->loaded = __atomic_add_fetch(&loads, 1, __ATOMIC_RELAXED);
         rc = lc_state_run_limited(st, LC_LOAD_PHASE_MS, read_all, d, err);
+        if (!rc && d->folder)
+                lc_state_run(st, keep_modules, d, &ignored);
         if (!ours)
                 lc_state_free(st);
         return rc;

@@ -1,182 +1,63 @@
 /*
- * plugins.c - finds plugins on disk, loads each once in a state of its own and keeps what it declares.
+ * plugins.c - sets of plugins: the first one, and what a reload makes the next one of (reload.c).
  *
- * Threads:   one; the set is immutable afterwards (its bytecode table has its own lock).
+ * Threads:   one; a set is immutable afterwards (its bytecode table has its own lock).
  * Ownership: the set owns everything; rows of C converters are static.
  * Tests:     spec/unit/plugins_spec.lua
  */
-#include "script/declaration.h"
+#include "script/plugins.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "convert/converter.h"
-#include <dirent.h>
-#include <errno.h>
+#include "script/declaration.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const char VERSION[] = "4.3.1"; /* of standard plugins: Kafka Connect's, which they stand for */
 
-static void add(lc_plugins_t *set, lc_plugin_t *p)
+void lc_set_add(lc_plugins_t *set, lc_plugin_t *p)
 {
         set->v = lc_realloc(set->v, (set->n + 1) * sizeof(*set->v));
         set->v[set->n++] = p;
 }
 
-static bool is_file(const char *path)
-{
-        struct stat st;
-
-        return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static bool is_dir(const char *path)
-{
-        struct stat st;
-
-        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static bool ends_with(const char *s, const char *tail)
-{
-        size_t n = strlen(s), t = strlen(tail);
-
-        return n > t && !strcmp(s + n - t, tail);
-}
-
-/* Names in a folder, sorted, hidden ones left out. -1 with errno. */
-static int names_in(const char *folder, lc_strv_t *out)
-{
-        DIR *d = opendir(folder);
-        struct dirent *e;
-
-        if (!d)
-                return -1;
-        while ((e = readdir(d)))
-                if (e->d_name[0] != '.')
-                        lc_strv_add(out, e->d_name);
-        closedir(d);
-        lc_strv_sort(out);
-        return 0;
-}
-
-static void add_broken(lc_plugins_t *set, const char *path, const char *root, const char *standard,
-                       lc_plugin_type_t type, const lc_err_t *err)
+void lc_set_add_broken(lc_plugins_t *set, const lc_entry_t *e, const char *why)
 {
         lc_plugin_t *p = lc_calloc(1, sizeof(*p));
 
-        p->type = type;
-        p->class_name = lc_strdup(root);
+        p->type = e->guess;
+        p->class_name = lc_strdup(e->root);
         p->version = lc_strdup("undefined");
-        p->location = lc_strdup(standard ? standard : path);
-        p->error = lc_strdup(err->msg[0] ? err->msg : "cannot be loaded");
-        lc_log(LC_ERROR, "PLUGIN", "Plugin %s cannot be loaded: %s", path, p->error);
-        add(set, p);
+        p->location = lc_strdup(e->standard ? "standard" : e->path);
+        p->path = lc_strdup(e->path);
+        p->error = lc_strdup(why && *why ? why : "cannot be loaded");
+        lc_log(LC_ERROR, "PLUGIN", "Plugin %s cannot be loaded: %s", e->path, p->error);
+        lc_set_add(set, p);
 }
 
-/* path: the Lua file. folder: NULL for a single file. */
-static void load_entry(lc_plugins_t *set, const char *path, const char *folder, const char *root,
-                       bool standard, lc_plugin_type_t guess)
+int lc_set_load(lc_plugin_set_t *impl, const lc_entry_t *e, lc_declarations_t *found, lc_err_t *err)
 {
-        lc_declarations_t found = {.set = set->impl,
-                                   .path = path,
-                                   .folder = folder,
-                                   .root = root,
-                                   .location = standard ? "standard"
-                                               : folder ? folder
-                                                        : path,
-                                   .version = standard ? VERSION : NULL};
-        lc_err_t err = {0};
+        *found = (lc_declarations_t){.set = impl,
+                                     .path = e->path,
+                                     .folder = e->folder,
+                                     .root = e->root,
+                                     .location = e->standard ? "standard"
+                                                 : e->folder ? e->folder
+                                                             : e->path,
+                                     .version = e->standard ? VERSION : NULL};
+        return lc_declarations_load(found, err);
+}
 
-        if (lc_declarations_load(&found, &err) < 0) {
-                add_broken(set, path, root, standard ? "standard" : NULL, guess, &err);
-        } else {
-                for (size_t i = 0; i < found.n; i++) {
-                        lc_log(LC_DEBUG, "PLUGIN", "Added plugin '%s' (%s, version %s) from %s",
-                               found.v[i]->class_name, lc_plugin_type_name(found.v[i]->type),
-                               found.v[i]->version, path);
-                        add(set, found.v[i]);
-                        found.v[i] = NULL;
-                }
+void lc_set_take(lc_plugins_t *set, lc_declarations_t *found)
+{
+        for (size_t i = 0; i < found->n; i++) {
+                lc_plugin_t *p = found->v[i];
+                lc_log(LC_DEBUG, "PLUGIN", "Added plugin '%s' (%s, version %s) from %s", p->class_name,
+                       lc_plugin_type_name(p->type), p->version, p->path);
+                ((lc_plugin_impl_t *)p->impl)->set = set->impl;
+                lc_set_add(set, p);
+                found->v[i] = NULL;
         }
-        lc_declarations_free(&found);
-}
-
-static void load_folder(lc_plugins_t *set, const char *folder, const char *root, bool standard,
-                        lc_plugin_type_t guess)
-{
-        char *path = lc_asprintf("%s/init.lua", folder);
-
-        load_entry(set, path, folder, root, standard, guess);
-        free(path);
-}
-
-/* Says why an entry that looks like a plugin is none; of others (notes.txt) nothing. */
-static void warn_of_entry(const char *path)
-{
-        struct stat st;
-
-        if (stat(path, &st) < 0)
-                lc_log(LC_WARN, "PLUGIN", "plugin.path: cannot read %s: %s%s: skipped", path, strerror(errno),
-                       lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? " (a symbolic link)" : "");
-        else if (S_ISDIR(st.st_mode))
-                lc_log(LC_WARN, "PLUGIN", "plugin.path: folder %s has no init.lua: skipped", path);
-        else if (ends_with(path, ".lua"))
-                lc_log(LC_WARN, "PLUGIN", "plugin.path: %s is not a regular file: skipped", path);
-}
-
-/* Entries NAME.lua and NAME/init.lua of a folder. */
-static void scan_folder(lc_plugins_t *set, const char *folder, bool standard, lc_plugin_type_t guess)
-{
-        lc_strv_t names = {NULL, 0};
-
-        if (names_in(folder, &names) < 0) {
-                if (!standard)
-                        lc_log(LC_WARN, "PLUGIN", "plugin.path: cannot read folder %s: %s", folder,
-                               strerror(errno));
-                return;
-        }
-        for (size_t i = 0; i < names.n; i++) {
-                char *path = lc_asprintf("%s/%s", folder, names.v[i]),
-                     *init = lc_asprintf("%s/init.lua", path);
-
-                if (is_file(init)) {
-                        load_folder(set, path, names.v[i], standard, guess);
-                } else if (ends_with(names.v[i], ".lua") && is_file(path)) {
-                        char *root = lc_strndup(names.v[i], strlen(names.v[i]) - 4);
-                        load_entry(set, path, NULL, root, standard, guess);
-                        free(root);
-                } else if (ends_with(names.v[i], ".jar") || ends_with(names.v[i], ".zip")) {
-                        lc_log(LC_WARN, "PLUGIN", "plugin.path: %s is Java, plugins here are Lua: skipped",
-                               path);
-                } else if (!standard) {
-                        warn_of_entry(path);
-                }
-                free(path);
-                free(init);
-        }
-        lc_strv_free(&names);
-}
-
-static void scan_element(lc_plugins_t *set, const char *element)
-{
-        char *path = lc_strdup(element), *init;
-        size_t n = strlen(path);
-
-        while (n > 1 && path[n - 1] == '/')
-                path[--n] = '\0';
-        init = lc_asprintf("%s/init.lua", path);
-        if (is_file(init)) /* the plugin itself instead of the folder around it */
-                load_folder(set, path, strrchr(path, '/') ? strrchr(path, '/') + 1 : path, false,
-                            LC_PLUGIN_SOURCE);
-        else if (is_dir(path))
-                scan_folder(set, path, false, LC_PLUGIN_SOURCE);
-        else if (ends_with(path, ".jar") || ends_with(path, ".zip"))
-                lc_log(LC_WARN, "PLUGIN", "plugin.path: %s is Java, plugins here are Lua: skipped", path);
-        else
-                lc_log(LC_WARN, "PLUGIN", "plugin.path: there is no folder %s: skipped", path);
-        free(init);
-        free(path);
 }
 
 static void add_converter(lc_plugins_t *set, const lc_converter_class_t *cls, lc_plugin_type_t type)
@@ -199,7 +80,7 @@ static void add_converter(lc_plugins_t *set, const lc_converter_class_t *cls, lc
                                 lc_strv_add(&p->aliases, as.aliases.v[i]);
                 lc_strv_free(&as.aliases);
         }
-        add(set, p);
+        lc_set_add(set, p);
 }
 
 static int by_type_and_class(const void *a, const void *b)
@@ -209,36 +90,8 @@ static int by_type_and_class(const void *a, const void *b)
         return x->type != y->type ? (int)x->type - (int)y->type : strcmp(x->class_name, y->class_name);
 }
 
-lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc_err_t *err)
+void lc_set_finish(lc_plugins_t *set)
 {
-        lc_plugins_t *set = lc_calloc(1, sizeof(*set));
-        lc_plugin_set_t *impl = lc_calloc(1, sizeof(*impl));
-        static const struct {
-                const char *folder;
-                lc_plugin_type_t guess;
-        } standard[] = {{"connectors", LC_PLUGIN_SOURCE},
-                        {"lua/transforms", LC_PLUGIN_TRANSFORMATION},
-                        {"lua/predicates", LC_PLUGIN_PREDICATE}};
-
-        set->impl = impl;
-        impl->home = lc_strdup(home);
-        impl->code = lc_code_new();
-        /* our own Lua must load; afterwards only plugins can be broken */
-        impl->scan = lc_state_new(impl->code, impl->home, NULL, "scan", NULL, true, err);
-        if (!impl->scan) {
-                lc_plugins_free(set);
-                return NULL;
-        }
-        for (size_t i = 0; i < sizeof(standard) / sizeof(*standard); i++) {
-                char *folder = lc_asprintf("%s/%s", home, standard[i].folder);
-                scan_folder(set, folder, true, standard[i].guess);
-                free(folder);
-        }
-        lc_state_free(impl->scan);
-        impl->scan = NULL;
-        for (size_t i = 0; plugin_path && i < plugin_path->n; i++)
-                if (plugin_path->v[i][0])
-                        scan_element(set, plugin_path->v[i]);
         for (const lc_converter_class_t *const *c = lc_converter_classes; *c; c++) {
                 if ((*c)->converter)
                         add_converter(set, *c, LC_PLUGIN_CONVERTER);
@@ -247,21 +100,68 @@ lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc
         }
         if (set->n)
                 qsort(set->v, set->n, sizeof(*set->v), by_type_and_class);
+}
+
+static void destroy(lc_plugins_t *set)
+{
+        lc_plugin_set_t *impl = set->impl;
+
+        for (size_t i = 0; i < set->n; i++)
+                lc_plugin_free(set->v[i]);
+        free(set->v);
+        lc_code_free(impl->code);
+        lc_entries_free(&impl->entries);
+        free(impl->home);
+        free(impl);
+        free(set);
+}
+
+lc_plugins_t *lc_set_new(const char *home, lc_code_t *code)
+{
+        lc_plugins_t *set = lc_calloc(1, sizeof(*set));
+        lc_plugin_set_t *impl = lc_calloc(1, sizeof(*impl));
+
+        set->refs = 1;
+        set->destroy = destroy;
+        set->impl = impl;
+        impl->home = lc_strdup(home);
+        impl->code = code;
+        return set;
+}
+
+lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc_err_t *err)
+{
+        lc_plugins_t *set = lc_set_new(home, lc_code_new());
+        lc_plugin_set_t *impl = set->impl;
+
+        /* our own Lua must load; afterwards only plugins can be broken */
+        impl->scan = lc_state_new(impl->code, impl->home, NULL, "scan", NULL, true, err);
+        if (!impl->scan) {
+                lc_plugins_unref(set);
+                return NULL;
+        }
+        lc_entries_find(&impl->entries, home, plugin_path, true);
+        for (size_t i = 0; i < impl->entries.n; i++) {
+                lc_entry_t *e = &impl->entries.v[i];
+                lc_declarations_t found;
+                lc_err_t why = {0};
+
+                e->print = lc_entry_print(e);
+                if (lc_set_load(impl, e, &found, &why) < 0)
+                        lc_set_add_broken(set, e, why.msg);
+                else
+                        lc_set_take(set, &found);
+                lc_declarations_free(&found);
+        }
+        lc_state_free(impl->scan);
+        impl->scan = NULL;
+        lc_set_finish(set);
+        lc_plugins_begin(set);
         return set;
 }
 
 void lc_plugins_free(lc_plugins_t *set)
 {
-        lc_plugin_set_t *impl;
-
-        if (!set)
-                return;
-        impl = set->impl;
-        for (size_t i = 0; i < set->n; i++)
-                lc_plugin_free(set->v[i]);
-        free(set->v);
-        lc_code_free(impl->code);
-        free(impl->home);
-        free(impl);
-        free(set);
+        lc_plugins_settle(set);
+        lc_plugins_unref(set);
 }

@@ -14,6 +14,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include "script/code.h"
+#include "script/entries.h"
 #include "script/script.h"
 
 /* Shared with lua/connect/ffi.lua: what passes between Lua and C without a lua_State. */
@@ -83,6 +84,7 @@ typedef struct lc_plugin_set {
         char *home;
         lc_code_t *code;
         lc_state_t *scan; /* while the plugins that ship are scanned, or NULL */
+        lc_entries_t entries;
 } lc_plugin_set_t;
 typedef struct lc_plugin_impl {
         lc_plugin_set_t *set;
