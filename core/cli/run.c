@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/waker.h"
+#include "base/watch.h"
 #include "cli/connector_file.h"
 #include "cli/embedded_broker.h"
 #include "cli/signals.h"
@@ -19,6 +20,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { RELOAD_QUIET_MS = 300 };
+
 typedef struct run {
         const lc_run_args_t *args;
         int64_t started_ms;
@@ -30,6 +33,7 @@ typedef struct run {
         lc_buf_t url, worker_id;
         lc_http_t *http; /* to other workers; NULL in standalone mode */
         lc_herder_t *herder;
+        lc_watch_t *watch;      /* plugin.reload */
         lc_request_t *creating; /* the connector file being created; the herder has it until created */
         lc_err_t fatal;         /* written before is_fatal is set */
 } run_t;
@@ -270,6 +274,37 @@ static int start_herder(run_t *r, lc_err_t *err)
         return r->herder ? lc_herder_start(r->herder, &stop, err) : -1;
 }
 
+static void on_reloaded(lc_request_t *req)
+{
+        lc_request_free(req);
+}
+
+/* On the watch's thread. */
+static void on_plugins_changed(void *arg)
+{
+        run_t *r = arg;
+        lc_request_t *req = lc_request_new(LC_REQ_RELOAD, NULL);
+
+        req->forward = -1;
+        req->deadline_ms = INT64_MAX;
+        req->done = on_reloaded;
+        lc_herder_submit(r->herder, req);
+}
+
+static int watch_plugins(run_t *r, lc_err_t *err)
+{
+        lc_strv_t path = {NULL, 0}, folders = {NULL, 0};
+
+        if (!lc_worker_config_bool(r->config, "plugin.reload"))
+                return 0;
+        lc_worker_config_list(r->config, "plugin.path", &path);
+        lc_plugins_folders(r->plugins, &path, true, &folders);
+        r->watch = lc_watch_new(&folders, RELOAD_QUIET_MS, false, on_plugins_changed, r, err);
+        lc_strv_free(&path);
+        lc_strv_free(&folders);
+        return r->watch ? 0 : -1;
+}
+
 /* What a later version brings must not be promised now: a source that counts on exactly-once would send
  * twice. */
 static int check_supported(const run_t *r, lc_err_t *err)
@@ -321,6 +356,8 @@ static int start(run_t *r)
                 log_error(&err);
                 return LC_EXIT_CONNECT;
         }
+        if (watch_plugins(r, &err))
+                return start_failed(&err);
         lc_rest_serve(r->rest, r->herder, r->http);
         lc_log(LC_INFO, "MAIN", "Kafka Connect worker initialization took %lldms",
                (long long)(lc_now_ms() - r->started_ms));
@@ -358,6 +395,7 @@ int lc_run_worker(const lc_run_args_t *args)
         lc_log(LC_INFO, "MAIN", "Kafka Connect stopping");
         /* No request any more; calls to other workers end, so that the herder does not wait for them; the
          * herder may use the client and the loggers until it has ended. */
+        lc_watch_free(r.watch);
         lc_rest_stop(r.rest);
         lc_http_close(r.http);
         if (r.herder)

@@ -381,6 +381,9 @@ static const lc_config_row_t own[] = {
         { .name = "log.level", .type = LC_CFG_STRING, .def = "info", .importance = LC_LOW, .order = -1,
           .check = lc_check_one_of_ci, .one_of = log_level_values,
           .doc = "Level of the root logger at start: off, error, warn, info, debug or trace." },
+        { .name = "plugin.reload", .type = LC_CFG_BOOLEAN, .def = "false", .importance = LC_LOW, .order = -1,
+          .doc = "Watch the plugin files, those that ship too: one that changes is loaded, and if its examples pass, "
+                 "its connectors and tasks are restarted with it." },
 };
 /* clang-format on */
 

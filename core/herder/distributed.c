@@ -194,6 +194,7 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
         lc_distributed_t *d = lc_dist(h);
 
         switch (ev->kind) {
+        case LC_HEV_RELOADED: /* it restarts work, of which a rebalance may leave none here */
         case LC_HEV_VALIDATED:
         case LC_HEV_TASK_CONFIGS: /* they write: in their turn, not during a rebalance */
                 lc_pending_add(h, ev);

@@ -328,6 +328,13 @@ void lc_dist_request(lc_herder_t *h, lc_hev_t *ev)
                 lc_hev_free(ev);
                 return;
         }
+        if (ev->kind == LC_HEV_RELOADED) {
+                if (d->dirty)
+                        lc_dist_config_updates(d, true);
+                if (d->rejoining || !lc_reload_step(h, ev))
+                        lc_pending_add(h, ev);
+                return;
+        }
         if (unsettled(d, req)) {
                 lc_dist_config_updates(d, true);
                 if (d->rejoining) { /* after the rebalance */

@@ -284,6 +284,9 @@ static void arrive(lc_herder_t *h, lc_hev_t *ev)
         case LC_REQ_OFFSETS:
                 lc_offsets_begin(h, ev->req);
                 break;
+        case LC_REQ_RELOAD:
+                lc_reload_begin(h, ev->req);
+                break;
         case LC_REQ_PAUSE:
         case LC_REQ_RESUME:
         case LC_REQ_LOGGER: /* any worker at any time */
@@ -463,6 +466,7 @@ static void close_queues(lc_herder_t *h)
                         lc_request_fail(req, 500, LC_SHUTTING_DOWN);
         }
         lc_hconn_free_all(h);
+        lc_reload_close(h);
 }
 
 static void *herder_main(void *arg)
@@ -518,6 +522,7 @@ lc_herder_t *lc_herder_base_init(lc_herder_t *h, const lc_herder_mode_t *mode, c
 {
         h->mode = mode;
         h->deps = *deps;
+        lc_plugins_ref(h->deps.plugins);
         h->refs = 1;
         h->events = lc_queue_new();
         h->reads = lc_queue_new();
@@ -536,6 +541,7 @@ void lc_herder_base_free(lc_herder_t *h)
         lc_queue_free(h->reads);
         pthread_mutex_destroy(&h->lock);
         pthread_mutex_destroy(&h->config_lock);
+        lc_plugins_unref(h->deps.plugins);
         free(h->cluster_id);
         free(h->fatal);
         free(h);

@@ -41,7 +41,8 @@ typedef enum {
         LC_REQ_VALIDATE,  /* config -> infos */
         LC_REQ_PUT_TASKS, /* between workers: tasks, ntasks, body, signature -> 204 */
         LC_REQ_FENCE,     /* between workers: body, signature -> 204 */
-        LC_REQ_LOGGER     /* connector = the logger, level: for the whole cluster -> 204 */
+        LC_REQ_LOGGER,    /* connector = the logger, level: for the whole cluster -> 204 */
+        LC_REQ_RELOAD     /* plugin files are looked at again, on this worker -> reload_json, 200 */
 } lc_request_op_t;
 
 typedef struct lc_connector_info {
@@ -92,6 +93,7 @@ struct lc_request {
         lc_connector_info_t *info;   /* one, or ninfos for LIST */
         lc_connector_state_t *state; /* likewise */
         size_t ninfos;
+        char *reload_json;  /* LC_REQ_RELOAD: the finished list */
         char *offsets_json; /* LC_REQ_OFFSETS: the finished {"offsets":[...]} */
         lc_config_infos_t *infos;
         lc_request_t *next; /* the herder's */

@@ -38,6 +38,7 @@ typedef enum {
         LC_HEV_PUBLISHED, /* name, err: the leader's answer to task configs sent to it */
         LC_HEV_LOGGER,    /* name, level: for the whole cluster */
         LC_HEV_MEMBER,    /* name, url, answer or err: which connector classes a member has */
+        LC_HEV_RELOADED,  /* answer: plugins were loaded; what uses them is restarted */
         LC_HEV_FATAL      /* err */
 } lc_hev_kind_t;
 
@@ -66,6 +67,12 @@ struct lc_hev {
 
 /* What T knows of a connector beyond the config: pending task configs, who waits for them. */
 typedef struct lc_hconn lc_hconn_t;
+
+typedef struct lc_reload {  /* T's */
+        bool busy;          /* loading, or restarting what is outdated */
+        lc_request_t *now;  /* answered when that is done */
+        lc_request_t *next; /* came since: the files may have changed again */
+} lc_reload_t;
 
 typedef struct lc_herder_mode {
         const char *name;
@@ -113,6 +120,7 @@ struct lc_herder {
 
         lc_hev_t *pending, **pending_tail;
         lc_hconn_t *conns;
+        lc_reload_t reload;
         bool ticked;
         int ready; /* atomic */
         lc_err_t *fatal;
@@ -172,6 +180,13 @@ void lc_patch_config(lc_request_t *req, const lc_props_t *old);
 
 /* offsets.c */
 void lc_offsets_begin(lc_herder_t *h, lc_request_t *req);
+
+/* reload.c */
+void lc_reload_begin(lc_herder_t *h, lc_request_t *req);
+/* LC_HEV_RELOADED in its turn: restarts one connector or task and puts ev back into the pending list, or
+ * ends. false: what is to be restarted is busy, ev is still the caller's. */
+bool lc_reload_step(lc_herder_t *h, lc_hev_t *ev);
+void lc_reload_close(lc_herder_t *h); /* answers who waits */
 
 /* reconfigure.c */
 struct lc_hconn {

@@ -84,6 +84,7 @@ void lc_request_free(lc_request_t *req)
         free(req->error);
         lc_strv_free(&req->names);
         free(req->offsets_json);
+        free(req->reload_json);
         lc_config_infos_free(req->infos);
         free(req);
 }

@@ -505,12 +505,17 @@ static int tick(lc_herder_t *h)
 
         h->ticked = true;
         while (!lc_stopping(h) && (ev = lc_pending_take(h))) {
-                if (is_busy(h, ev)) { /* in its turn, when that operation has ended */
-                        *at = ev;
+                bool reload = ev->kind == LC_HEV_RELOADED;
+
+                if (reload ? !lc_reload_step(h, ev) : is_busy(h, ev)) {
+                        *at = ev; /* in its turn, when that operation has ended */
                         at = &ev->next;
                         continue;
                 }
-                request(h, ev);
+                if (reload)
+                        lc_herder_drain(h); /* between two restarts others have their turn */
+                else
+                        request(h, ev);
         }
         while (later) {
                 ev = later;
@@ -526,6 +531,7 @@ static int tick(lc_herder_t *h)
 static void event(lc_herder_t *h, lc_hev_t *ev)
 {
         switch (ev->kind) {
+        case LC_HEV_RELOADED:
         case LC_HEV_VALIDATED:
                 lc_pending_add(h, ev);
                 return;

@@ -95,6 +95,8 @@ static bool complete(const lc_rest_call_t *call)
                 return req->state && req->state->ntasks > 0;
         case LC_REQ_OFFSETS:
                 return req->offsets_json != NULL;
+        case LC_REQ_RELOAD:
+                return req->reload_json != NULL;
         case LC_REQ_VALIDATE:
                 return req->infos != NULL;
         default:

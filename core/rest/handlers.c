@@ -269,6 +269,13 @@ static int begin_plugins(const lc_rest_context_t *ctx, lc_rest_call_t *call)
         return 0;
 }
 
+static int begin_reload(const lc_rest_context_t *ctx, lc_rest_call_t *call)
+{
+        (void)ctx;
+        make_request(call, LC_REQ_RELOAD, NULL);
+        return 1;
+}
+
 static int begin_plugin_config(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         const lc_plugins_t *plugins = lc_plugins_current(ctx->plugins);
@@ -499,6 +506,12 @@ static void render_offsets(const lc_rest_context_t *ctx, lc_rest_call_t *call)
         lc_buf_adds(&call->out.body, call->req->offsets_json);
 }
 
+static void render_reload(const lc_rest_context_t *ctx, lc_rest_call_t *call)
+{
+        (void)ctx;
+        lc_buf_adds(&call->out.body, call->req->reload_json);
+}
+
 static void render_infos(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         (void)ctx;
@@ -552,6 +565,7 @@ static const lc_route_t routes[] = {
         { "PATCH", C "/offsets", B, begin_change_offsets, NONE, 200, NULL },
         { "PUT", C "/fence", 0, begin_fence, LC_REQ_FENCE, 204, NULL },
         { "GET", P, 0, begin_plugins, NONE, 200, NULL },
+        { "POST", P "/reload", ANY, begin_reload, LC_REQ_RELOAD, 200, render_reload },
         { "GET", P "/{plugin}/config", 0, begin_plugin_config, NONE, 200, NULL },
         { "PUT", P "/{plugin}/config/validate", B, begin_validate, LC_REQ_VALIDATE, 200, render_infos },
         { "GET", "/admin/loggers", ADM, begin_loggers, NONE, 200, NULL },

@@ -264,6 +264,11 @@ void lc_script_chain_free(lc_script_chain_t *c)
         free(c);
 }
 
+lc_state_t *lc_script_chain_state(lc_script_chain_t *c)
+{
+        return c->st;
+}
+
 size_t lc_script_chain_stages(const lc_script_chain_t *c)
 {
         return c->n;

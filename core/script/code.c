@@ -91,7 +91,7 @@ lc_code_t *lc_code_copy(lc_code_t *code, const char *without, const char *below)
         return out;
 }
 
-void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char *below)
+void lc_code_drop(lc_code_t *code, const char *file, const char *below)
 {
         entry_t *e, *next;
 
@@ -100,6 +100,11 @@ void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char
                 if (is_of(e->path, file, below))
                         drop(code, e);
         }
+}
+
+void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char *below)
+{
+        lc_code_drop(code, file, below);
         share(code, from, file, below, true);
 }
 

@@ -17,6 +17,7 @@ void lc_code_free(lc_code_t *code);
 /* Another table with the same files, but not `without` (a file) and those below the folder `below` (NULL:
  * none). */
 lc_code_t *lc_code_copy(lc_code_t *code, const char *without, const char *below);
+void lc_code_drop(lc_code_t *code, const char *file, const char *below); /* of a table nobody else has yet */
 /* Of these files what `from` has, in place of what `code`, which nobody else has yet, has. */
 void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char *below);
 /* Push the chunk of the file as a function: 0. Nothing pushed: -1. Raises nothing but Lua's out of memory. */

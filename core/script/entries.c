@@ -164,6 +164,12 @@ void lc_entries_find(lc_entries_t *out, const char *home, const lc_strv_t *plugi
                         find_element(out, plugin_path->v[i], say);
 }
 
+void lc_entries_add(lc_entries_t *out, const lc_entry_t *e)
+{
+        add(out, e->path, e->folder, e->root, e->standard, e->guess);
+        out->v[out->n - 1].print = e->print;
+}
+
 void lc_entries_free(lc_entries_t *e)
 {
         for (size_t i = 0; i < e->n; i++) {

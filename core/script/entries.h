@@ -1,6 +1,6 @@
 /*
- * entries.h - where plugins are on disk: the entries NAME.lua and NAME/init.lua of the standard folders and of
- * plugin.path, and whether their files changed. Internal to script/.
+ * entries.h - where plugins are on disk: the entries NAME.lua and NAME/init.lua of the standard folders and
+ * of plugin.path, and whether their files changed. Internal to script/.
  *
  * Threads:   the caller's.   Tests: spec/unit/plugins_spec.lua, reload_spec.lua
  */
@@ -23,6 +23,7 @@ typedef struct lc_entries {
 
 /* In the order of the folders, each file once. say: log what is skipped, and why. */
 void lc_entries_find(lc_entries_t *out, const char *home, const lc_strv_t *plugin_path, bool say);
+void lc_entries_add(lc_entries_t *out, const lc_entry_t *e); /* a copy */
 void lc_entries_free(lc_entries_t *e);
 const lc_entry_t *lc_entries_at(const lc_entries_t *e, const char *path); /* or NULL */
 uint64_t lc_entry_print(const lc_entry_t *e);

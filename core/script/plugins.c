@@ -160,8 +160,8 @@ lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc
         return set;
 }
 
-void lc_plugins_free(lc_plugins_t *set)
+void lc_plugins_free(lc_plugins_t *first)
 {
-        lc_plugins_settle(set);
-        lc_plugins_unref(set);
+        lc_plugins_settle(first);
+        lc_plugins_unref(first);
 }

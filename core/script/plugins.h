@@ -16,8 +16,8 @@ void lc_set_add(lc_plugins_t *set, lc_plugin_t *p);            /* takes it */
 void lc_set_add_broken(lc_plugins_t *set, const lc_entry_t *e, const char *why);
 void lc_set_finish(lc_plugins_t *set); /* C converters; sorted */
 
-/* examples.c: what the examples of these plugins of one file (in `set`) say. -1: one fails, or they take longer
- * than the load phase may. */
+/* examples.c: what the examples of these plugins of one file (in `set`) say. -1: one fails, or they take
+ * longer than the load phase may. */
 int lc_examples_run(const lc_plugins_t *set, lc_plugin_t *const *v, size_t n, lc_err_t *err);
 
 #endif

@@ -22,7 +22,31 @@
  * NAME/init.lua of each folder of plugin.path. Never fails for a broken plugin: it is listed with its
  * error. A .jar is skipped with one warning, a missing folder with another. C converters are included. */
 lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc_err_t *err);
-void lc_plugins_free(lc_plugins_t *set);
+/* The end of the family that lc_plugins_scan() began; sets that somebody still refers to go on. */
+void lc_plugins_free(lc_plugins_t *first);
+
+/* What became of the plugin files that changed since they were loaded. */
+typedef struct lc_reload_item {
+        char *location; /* the file or folder */
+        lc_strv_t classes;
+        /* "reloaded", "added", "removed"; "kept": the code before it goes on; "broken": there was none before
+         * it; "restored": the file is again the one that runs. */
+        const char *result;
+        char *reason; /* kept, broken; or what else there is to say; or NULL */
+} lc_reload_item_t;
+typedef struct lc_reload_report {
+        lc_reload_item_t *v;
+        size_t n;
+} lc_reload_report_t;
+/* Looks at all plugin files again. One that changed (or a module of its folder) is loaded in a fresh state,
+ * and its examples run; where that fails the plugins of the file stay as they were, with reload_error. A new
+ * set with the result becomes the current one, unless nothing changed. standard: also the plugins that ship.
+ * Runs user code; one reload of a family at a time, others wait. The outcome is logged. */
+void lc_plugins_reload(const lc_plugins_t *any, const lc_strv_t *plugin_path, bool standard,
+                       lc_reload_report_t *report);
+void lc_reload_report_free(lc_reload_report_t *report);
+/* The folders to watch for changes. */
+void lc_plugins_folders(const lc_plugins_t *any, const lc_strv_t *plugin_path, bool standard, lc_strv_t *out);
 /* $LUACONNECT_HOME, else beside the program (source tree or build/..), else the install prefix's
  * share/luaconnect. malloc'ed, NULL with err if none has lua/connect. */
 char *lc_home_find(lc_err_t *err);

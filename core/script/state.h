@@ -73,6 +73,8 @@ void lc_host_push(lua_State *L);
 /* encode.c */
 int lc_encode_batch(lua_State *L);     /* list of records -> st->xch.batch */
 int lc_encode_canonical(lua_State *L); /* table -> canonical JSON */
+/* chain.c: the state of a chain with stages */
+lc_state_t *lc_script_chain_state(lc_script_chain_t *c);
 /* chain.c: what chain_author.lua gives back: (slot, value, schema) and (table with headers) */
 int lc_chain_set_value(lua_State *L);
 int lc_chain_set_null(lua_State *L);

@@ -306,6 +306,16 @@ end
 
 function R.to_connect(topic, bytes, header) return object:to_connect(topic, bytes, header) end
 
+-- examples
+function R.example_configs() return require("connect.examples").configs(decl) end
+
+function R.example_converter(i) return require("connect.examples").converter(decl, i, object) end
+
+--- In the state of a chain that was made for the example.
+function R.example_chain(path, name, dir, ships, index, i)
+  return require("connect.examples").chain(load(path, name, dir, ships)[index], i, R.run, R.run_failed)
+end
+
 -- chain of transforms
 function R.chain(is_source)
   for name, f in pairs(require("connect.chain").new(load, is_source)) do R[name] = f end

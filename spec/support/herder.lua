@@ -29,6 +29,7 @@ ffi.cdef [[
   void sim_reconfigure(lc_herder_t *h, const char *name);
   void sim_set_offset(lc_herder_t *h, const char *connector, const char *partition, const char *offset);
   void sim_stop(lc_herder_t *h);
+  void sim_outdate(const char *connector, int task);
   lc_request_t *sim_request(int op, const char *connector);
   void sim_request_free(lc_request_t *req);
   void free(void *p);
@@ -164,6 +165,7 @@ function H.call(op, name, opt)
   if r.ninfos > 0 then
     a.ninfos, a.has_info, a.has_state = tonumber(r.ninfos), r.info ~= nil, r.state ~= nil
   end
+  a.reload = str(r.reload_json)
   a.offsets, a.infos = str(r.offsets_json), r.infos ~= nil
   sim.sim_request_free(r)
   return a
@@ -173,6 +175,11 @@ function H.source(more)
   local c = { ["connector.class"] = "FileStreamSource", topic = "t", file = "/tmp/f", ["tasks.max"] = "1" }
   for k, v in pairs(more or {}) do c[k] = v end
   return c
+end
+
+function H.states_tasks(name)
+  local a = H.call("STATUS", name)
+  return a.state and a.state.tasks or {}
 end
 
 function H.states(name)

@@ -53,6 +53,9 @@ struct lc_worker {
         int32_t generation;
 };
 
+/* What a reload left to restart, until it was started again. */
+static lc_work_t outdated;
+
 static void status(lc_worker_t *w, const char *name, int task, lc_state_t state)
 {
         lc_status_t st = {.task = task, .state = state, .generation = w->generation};
@@ -136,6 +139,7 @@ void lc_worker_start_connector(lc_worker_t *w, const char *name, const lc_props_
         (void)config;
         say("start %s %s g%d", name, lc_target_state_name(t), (int)w->generation);
         lc_work_add(&w->has, name, -1);
+        lc_work_remove(&outdated, name, -1);
         bring_to(w, name, t, done, arg);
 }
 
@@ -189,6 +193,7 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
         }
         say("start %s-%d of %d %s g%d", name, task, count, lc_target_state_name(t), (int)w->generation);
         lc_work_add(&w->has, name, task);
+        lc_work_remove(&outdated, name, task);
         status(w, name, task, t == LC_TARGET_PAUSED ? LC_PAUSED : LC_RUNNING);
         return 0;
 }
@@ -214,6 +219,13 @@ void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_sta
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out)
 {
         lc_work_copy(out, &w->has);
+}
+
+void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out)
+{
+        for (size_t i = 0; i < outdated.n; i++)
+                if (lc_work_has(&w->has, outdated.v[i].connector, outdated.v[i].task))
+                        lc_work_add(out, outdated.v[i].connector, outdated.v[i].task);
 }
 
 /* The config topic: the core's config state, records applied at once, events on the writer's thread. */
@@ -892,6 +904,12 @@ void sim_back_after(int ms)
 void sim_back_wait(void)
 {
         pthread_join(sim_later, NULL);
+}
+
+/* It is to be restarted at the next reload. */
+void sim_outdate(const char *connector, int task)
+{
+        lc_work_add(&outdated, connector, task);
 }
 
 void sim_set_offset(lc_herder_t *h, const char *connector, const char *partition, const char *offset)

@@ -19,6 +19,7 @@
 #define lc_worker_stop_tasks sim_worker_stop_tasks
 #define lc_worker_tasks_target sim_worker_tasks_target
 #define lc_worker_running sim_worker_running
+#define lc_worker_outdated sim_worker_outdated
 #define lc_group_new sim_group_new
 #define lc_group_set_state sim_group_set_state
 #define lc_group_start sim_group_start
@@ -52,6 +53,7 @@
 #include "herder/assignor.h"
 #include "kafka/admin.h"
 #include "runtime/worker.h"
+#include "script/script.h"
 #include "storage/config_state.h"
 #include "storage/kafka_stores.h"
 #include "http/http.h"

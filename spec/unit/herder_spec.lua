@@ -340,6 +340,32 @@ describe("the herder", function()
     end)
   end)
 
+  describe("reload", function()
+    for mode, protocol in pairs { standalone = -1, distributed = 1 } do
+      it("restarts what is outdated one by one, and writes no config: " .. mode, function()
+        start(protocol, protocol < 0 and { ["offset.storage.file.filename"] = os.tmpname() } or nil)
+        call("CREATE", "c", { config = source { ["tasks.max"] = "3" } })
+        call("CREATE", "d", { config = source() })
+        H.wait("tasks", function() return #H.states_tasks "c" == 3 and #H.states_tasks "d" == 1 end)
+        clear()
+        assert.same({ 200, "[]" }, { call("RELOAD").status, call("RELOAD").reload })
+        H.listen()
+        assert.is_nil(H.heard:find("start ", 1, true))
+        sim.sim_outdate("c", 0)
+        sim.sim_outdate("c", 2)
+        sim.sim_outdate("d", -1)
+        sim.sim_outdate("gone", 0)
+        assert.equal(200, call("RELOAD").status)
+        H.listen()
+        for _, line in ipairs { "stop c%-0 [^\n]*\nstart c%-0 ", "stop c%-2 [^\n]*\nstart c%-2 ", "stop d [^\n]*\nstart d " } do
+          assert.truthy(H.heard:find(line), line .. " in\n" .. H.heard)
+        end
+        assert.is_nil(H.heard:find("c-1", 1, true))
+        assert.is_nil(H.heard:find("config ", 1, true))
+      end)
+    end
+  end)
+
   describe("offsets", function()
     it("of a source are what the store holds", function()
       start()
