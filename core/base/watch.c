@@ -18,8 +18,8 @@
 
 enum { POLL_MS = 1000, LOOK_MS = 2000, DEEPEST = 16, PATIENCE = 10 };
 enum {
-        EVENTS = IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF |
-                 IN_MOVE_SELF
+        EVENTS = IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
+                 IN_DELETE_SELF | IN_MOVE_SELF
 };
 
 struct lc_watch {
@@ -31,9 +31,9 @@ struct lc_watch {
         int stopping; /* atomic */
         pthread_t thread;
         /* the thread's */
-        int fd;            /* of inotify; -1: compare times */
-        bool lost;         /* a folder is not there: look again from time to time */
-        uint64_t seen;     /* without inotify: what was there */
+        int fd;              /* of inotify; -1: compare times */
+        bool lost;           /* a folder is not there: look again from time to time */
+        uint64_t seen;       /* without inotify: what was there */
         int64_t first, last; /* of the changes not told yet; 0: none */
 };
 
@@ -163,7 +163,8 @@ static void *watch_main(void *arg)
 
         tell(w);
         while (!__atomic_load_n(&w->stopping, __ATOMIC_ACQUIRE)) {
-                struct pollfd fds[2] = {{.fd = w->stop.fd, .events = POLLIN}, {.fd = w->fd, .events = POLLIN}};
+                struct pollfd fds[2] = {{.fd = w->stop.fd, .events = POLLIN},
+                                        {.fd = w->fd, .events = POLLIN}};
                 int ms = wait_ms(w, lc_now_ms()), n = ms ? poll(fds, w->fd < 0 ? 1 : 2, ms) : 0;
                 if (n > 0 && fds[0].revents)
                         continue; /* stopping */

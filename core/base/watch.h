@@ -1,9 +1,9 @@
 /*
- * watch.h - tells when Lua files below some folders change: a thread of its own with inotify, or, where that is not
- * to be had, one that compares times and sizes each second.
+ * watch.h - tells when Lua files below some folders change: a thread of its own with inotify, or, where that
+ * is not to be had, one that compares times and sizes each second.
  *
- * Threads:   `changed` is called on the watch's thread: at first once, for what happened before it watched, then
- *            when nothing has changed any more for quiet_ms (a file is often written in pieces), at the latest
+ * Threads:   `changed` is called on the watch's thread: at first once, for what happened before it watched,
+ * then when nothing has changed any more for quiet_ms (a file is often written in pieces), at the latest
  *            after ten times as long.
  * Ownership: folders are copied. Folders may come and go while they are watched.
  * Tests:     spec/unit/watch_spec.lua

@@ -1,10 +1,11 @@
 /*
- * reload.c - plugins are loaded anew while work goes on: on the pool the files are looked at and a new set becomes
- * current; then, in its turn among the requests, each connector and task whose plugins are newer now is stopped and
- * started again, one by one. Nothing is written for it but statuses: no record, no rebalance.
+ * reload.c - plugins are loaded anew while work goes on: on the pool the files are looked at and a new set
+ * becomes current; then, in its turn among the requests, each connector and task whose plugins are newer now
+ * is stopped and started again, one by one. Nothing is written for it but statuses: no record, no rebalance.
  *
  * A request that comes while a reload is on is served by the next one, together with all others that came.
- * Threads:   T, and a pool thread for the load.   Tests: spec/unit/reload_spec.lua, spec/kafka/reload_spec.lua
+ * Threads:   T, and a pool thread for the load.   Tests: spec/unit/reload_spec.lua,
+ * spec/kafka/reload_spec.lua
  */
 #include "base/alloc.h"
 #include "base/log.h"

@@ -1,9 +1,9 @@
 /*
  * examples.c - runs the examples of a plugin file before a reload takes it (lua/connect/examples.lua).
  *
- * Transforms and predicates run in a chain, converters in a state of their own, as they do in a task; of connectors
- * the config is validated. Everything within the load phase's time.
- * Threads:   a pool thread.   Tests: spec/unit/reload_spec.lua
+ * Transforms and predicates run in a chain, converters in a state of their own, as they do in a task; of
+ * connectors the config is validated. Everything within the load phase's time. Threads:   a pool thread.
+ * Tests: spec/unit/reload_spec.lua
  */
 #include "script/plugins.h"
 #include "base/alloc.h"
@@ -160,7 +160,8 @@ static int run_one(const lc_plugins_t *set, struct example *e, int ms, lc_err_t 
         return lc_err_set(err, LC_FATAL, 0, "%s", e->problem);
 }
 
-/* One declaration stands in the list once for each variant: an example is of the one it names, or of the values'. */
+/* One declaration stands in the list once for each variant: an example is of the one it names, or of the
+ * values'. */
 static bool is_of(const lc_plugin_t *p, lc_plugin_t *const *v, size_t n, const char *on)
 {
         const lc_plugin_impl_t *impl = p->impl;
@@ -185,8 +186,8 @@ static bool is_of(const lc_plugin_t *p, lc_plugin_t *const *v, size_t n, const c
         return true;
 }
 
-static int run_all(const lc_plugins_t *set, const lc_plugin_t *p, lc_plugin_t *const *v, size_t n, int64_t end,
-                   lc_err_t *err)
+static int run_all(const lc_plugins_t *set, const lc_plugin_t *p, lc_plugin_t *const *v, size_t n,
+                   int64_t end, lc_err_t *err)
 {
         struct example e = {.plugin = p};
         lc_state_t *st = lc_state_for_plugin(p, NULL, err);

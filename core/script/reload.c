@@ -1,9 +1,10 @@
 /*
- * reload.c - the next set of plugins: what did not change is copied, what did is loaded and has to pass its examples.
+ * reload.c - the next set of plugins: what did not change is copied, what did is loaded and has to pass its
+ * examples.
  *
- * A changed file is tried with a bytecode table of its own, so that nothing of it is left behind when it fails.
- * Threads:   a pool thread; one reload at a time (the family's reload lock is held while user code runs).
- * Tests:     spec/unit/reload_spec.lua
+ * A changed file is tried with a bytecode table of its own, so that nothing of it is left behind when it
+ * fails. Threads:   a pool thread; one reload at a time (the family's reload lock is held while user code
+ * runs). Tests:     spec/unit/reload_spec.lua
  */
 #include "script/plugins.h"
 #include "base/alloc.h"
@@ -117,7 +118,8 @@ static lc_plugins_t trial_set(const reload_t *r, lc_plugin_set_t *impl, const lc
         return set;
 }
 
-static int try(reload_t *r, const lc_entry_t *e, lc_plugin_set_t *trial, lc_declarations_t *found, lc_err_t *err)
+static int try(reload_t *r, const lc_entry_t *e, lc_plugin_set_t *trial, lc_declarations_t *found,
+               lc_err_t *err)
 {
         const lc_plugin_t *twice;
         lc_plugins_t set;
@@ -144,9 +146,11 @@ static char *classes_gone(const reload_t *r, const lc_entry_t *e, const lc_decla
                 const lc_plugin_t *p = r->old->v[i];
                 bool there = !is_from(p, e) || p->error;
                 for (size_t k = 0; k < found->n && !there; k++)
-                        there = found->v[k]->type == p->type && !strcmp(found->v[k]->class_name, p->class_name);
+                        there = found->v[k]->type == p->type &&
+                                !strcmp(found->v[k]->class_name, p->class_name);
                 if (!there)
-                        lc_buf_printf(&b, "%s%s", b.len ? ", " : "no longer declared, what runs keeps its code: ",
+                        lc_buf_printf(&b, "%s%s",
+                                      b.len ? ", " : "no longer declared, what runs keeps its code: ",
                                       p->class_name);
         }
         return b.len ? lc_buf_take(&b, NULL) : NULL;
