@@ -47,7 +47,9 @@ the same file: FileConfigProvider, DirectoryConfigProvider and EnvVarConfigProvi
 ]]
 local standalone = C.lc_worker_config_rows(1, n)
 local standalone_n = n[0]
-local own = standalone_n - 1 -- the last row is luaconnect's own
+local own = 0 -- the first of luaconnect's own rows, which come last
+while ffi.string(standalone[own].name) ~= "offset.storage.file.filename" do own = own + 1 end
+own = own + 1
 local common_n = own - 1
 add "### Distributed and standalone"
 add ""
@@ -58,10 +60,10 @@ rows_table(standalone, common_n, own - 1)
 local distributed = C.lc_worker_config_rows(0, n)
 add "### Distributed only"
 add ""
-rows_table(distributed, common_n, n[0] - 2)
+rows_table(distributed, common_n, n[0] - 1 - (standalone_n - own))
 add "### luaconnect's own"
 add ""
-rows_table(standalone, own, own)
+rows_table(standalone, own, standalone_n - 1)
 add "### Prefixes"
 add ""
 add [[

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 static bool blank(const char *s)
@@ -288,4 +289,39 @@ int lc_listener_parse(const char *listener, char **scheme, char **host, int *por
         *host = lc_strndup(h, (size_t)(end - h));
         *port = (int)p;
         return 0;
+}
+
+int64_t lc_worker_size(const char *text)
+{
+        static const char units[] = "kmg";
+        const char *unit;
+        int64_t n = 0;
+
+        if (!isdigit((unsigned char)*text))
+                return -1;
+        for (; isdigit((unsigned char)*text); text++) {
+                n = n * 10 + (*text - '0');
+                if (n > INT64_MAX / 4096)
+                        return -1;
+        }
+        if (!*text)
+                return n;
+        unit = strchr(units, tolower((unsigned char)*text));
+        if (!unit || text[1])
+                return -1;
+        for (int i = 0; i <= unit - units; i++) {
+                if (n > INT64_MAX / 1024)
+                        return -1;
+                n *= 1024;
+        }
+        return n;
+}
+
+bool lc_worker_check_size(const lc_config_row_t *row, const char *value, lc_buf_t *reason)
+{
+        (void)row;
+        if (value && lc_worker_size(value) >= 0)
+                return true;
+        lc_buf_printf(reason, "a number of bytes expected, with k, m or g behind it or nothing");
+        return false;
 }

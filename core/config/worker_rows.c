@@ -384,6 +384,19 @@ static const lc_config_row_t own[] = {
         { .name = "plugin.reload", .type = LC_CFG_BOOLEAN, .def = "false", .importance = LC_LOW, .order = -1,
           .doc = "Watch the plugin files, those that ship too: one that changes is loaded, and if its examples pass, "
                  "its connectors and tasks are restarted with it." },
+        { .name = "plugin.max.call.ms", .type = LC_CFG_INT, .def = "0", .importance = LC_LOW, .order = -1,
+          .check = lc_check_range, .min = 0, .max = INT32_MAX,
+          .doc = "How long one call into the Lua code of a task, its transforms or its converters may take; 0: as "
+                 "long as it likes, as poll and put may wait. A call that takes longer is ended and the task is "
+                 "FAILED with the Lua traceback." },
+        { .name = "plugin.max.connector.call.ms", .type = LC_CFG_INT, .def = "30000", .importance = LC_LOW,
+          .order = -1, .check = lc_check_range, .min = 0, .max = INT32_MAX,
+          .doc = "The same for a connector's start, stop and task_configs; the connector is FAILED." },
+        { .name = "plugin.max.memory", .type = LC_CFG_STRING, .def = "256m", .importance = LC_LOW, .order = -1,
+          .check = lc_worker_check_size,
+          .doc = "Bytes that one Lua state (a connector, a task, its transforms, each of its Lua converters) may "
+                 "hold, records that it keeps included; k, m or g may follow the number; 0: any number. Beyond "
+                 "it the task or connector is FAILED." },
 };
 /* clang-format on */
 

@@ -108,6 +108,11 @@ bool lc_connector_started(const lc_connector_t *c)
         return state_of(c) == STARTED;
 }
 
+bool lc_connector_stopping(const lc_connector_t *c)
+{
+        return __atomic_load_n(&c->stopping, __ATOMIC_ACQUIRE) != 0;
+}
+
 bool lc_connector_ended(lc_connector_t *c)
 {
         return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
@@ -319,6 +324,7 @@ static void context(const lc_connector_t *c)
 
         snprintf(text, sizeof(text), "%.100s|worker", c->name);
         lc_log_context(text);
+        lc_script_owner(c, c->sv->connector_call_ms); /* the pool takes both back */
 }
 
 static int change_job(void *arg, bool dropped)
@@ -429,6 +435,7 @@ void lc_connector_cancel(lc_connector_t *c)
         pthread_mutex_unlock(&c->lock);
         if (!missing)
                 lc_services_status(c->sv, c->name, -1, LC_UNASSIGNED, NULL, NULL);
+        lc_script_interrupt(c);
         c->strand_closed = true;
         lc_strand_close(c->strand);
 }
@@ -457,8 +464,11 @@ static int generate(lc_connector_t *c, const lc_props_t *raw, lc_props_t ***out,
         if (!resolved)
                 goto done;
         if (lc_script_task_configs(c->script, resolved, (int)lc_connector_config_int(resolved, "tasks.max"),
-                                   out, n, err))
+                                   out, n, err)) {
+                if (err->code == LC_SCRIPT_ENDED)
+                        fail(c, err);
                 goto done;
+        }
         if (lc_tasks_max_check(c->name, resolved, *n, err)) {
                 fail(c, err);
                 goto done;

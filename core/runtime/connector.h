@@ -26,7 +26,8 @@ bool lc_connector_outdated(lc_connector_t *c, const lc_plugins_t *now);
 void lc_connector_target(lc_connector_t *c, lc_target_state_t target, lc_worker_done_fn *done, void *arg);
 void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_task_configs_fn *done,
                                void *arg);
-void lc_connector_stop(lc_connector_t *c); /* asks; sv->changed is signalled when it is over */
+void lc_connector_stop(lc_connector_t *c);           /* asks; sv->changed is signalled when it is over */
+bool lc_connector_stopping(const lc_connector_t *c); /* it was asked to */
 bool lc_connector_ended(lc_connector_t *c);
 /* Give it up: UNASSIGNED is written, nothing it does later shows. */
 void lc_connector_cancel(lc_connector_t *c);

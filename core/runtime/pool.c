@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "script/script.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { IDLE_MS = 30000, STACK = 1024 * 1024 };
+enum { IDLE_MS = 30000, STACK = 4 * 1024 * 1024 }; /* as a task's (task.c) */
 
 typedef struct job {
         struct job *next;
@@ -179,6 +180,7 @@ static void run(lc_pool_t *p, lc_strand_t *s)
         pthread_mutex_unlock(&p->lock);
         again = j->fn(j->arg, false);
         lc_log_context(NULL);
+        lc_script_owner(NULL, 0);
         pthread_mutex_lock(&p->lock);
         p->idle++;
         if (!s->late)

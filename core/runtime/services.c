@@ -1,5 +1,7 @@
 /* services.c - see services.h. */
 #include "runtime/services.h"
+#include "config/worker_checks.h"
+#include "script/script.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,6 +30,9 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         s->flush_interval_ms = lc_worker_config_int(deps->config, "offset.flush.interval.ms");
         s->flush_timeout_ms = lc_worker_config_int(deps->config, "offset.flush.timeout.ms");
         s->graceful_ms = lc_worker_config_int(deps->config, "task.shutdown.graceful.timeout.ms");
+        s->call_ms = (int)lc_worker_config_int(deps->config, "plugin.max.call.ms");
+        s->connector_call_ms = (int)lc_worker_config_int(deps->config, "plugin.max.connector.call.ms");
+        lc_script_max_memory((size_t)lc_worker_size(lc_worker_config_str(deps->config, "plugin.max.memory")));
         pthread_mutex_init(&s->lock, NULL);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -26,6 +26,7 @@ typedef struct lc_services {
         bool outside;       /* atomic: lc_worker_set_outside */
         bool track_topics;  /* topic.tracking.enable */
         int64_t flush_interval_ms, flush_timeout_ms, graceful_ms;
+        int call_ms, connector_call_ms; /* plugin.max.call.ms, plugin.max.connector.call.ms */
         pthread_mutex_t lock;
         pthread_cond_t changed; /* something ended or left; monotonic clock */
         bool shut;

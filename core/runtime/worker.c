@@ -6,6 +6,7 @@
 #include "runtime/connector.h"
 #include "runtime/pool.h"
 #include "runtime/task.h"
+#include "script/script.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,20 +151,57 @@ void lc_worker_start_connector(lc_worker_t *w, const char *name, const lc_props_
         lc_connector_target(e->c, target, done, arg);
 }
 
-static bool wait_connector(lc_worker_t *w, lc_connector_t *c, int64_t end)
+/* Ends the scripts of all that were asked to stop and have not. */
+static void end_scripts(lc_worker_t *w)
 {
+        for (const connector_entry_t *e = w->connectors; e; e = e->hh.next)
+                if (lc_connector_stopping(e->c) && !lc_connector_ended(e->c) && lc_script_interrupt(e->c))
+                        lc_log(LC_WARN, "WORKER", "Connector %s does not return from its script: ended",
+                               e->name);
+        for (const task_entry_t *e = w->tasks; e; e = e->hh.next)
+                if (lc_task_stopping(e->t) && !lc_task_ended(e->t) && lc_script_interrupt(e->t))
+                        lc_log(LC_WARN, "WORKER", "Task %s does not return from its script: ended", e->key);
+}
+
+/* Until it has ended or the time came: from the half of `total` ms on scripts that still run are ended. */
+static bool wait_ended(lc_worker_t *w, bool (*has_ended)(void *x), void *x, int64_t end, int64_t total)
+{
+        int64_t step = total / 8 > 10 ? total / 8 : 10, next = end - total / 2;
         bool ended;
 
         pthread_mutex_lock(&w->sv->lock);
-        while (!(ended = lc_connector_ended(c)) && lc_now_ms() < end)
-                lc_services_wait_until(w->sv, end);
+        for (;;) {
+                int64_t now = lc_now_ms();
+
+                ended = has_ended(x);
+                if (ended || now >= end)
+                        break;
+                if (now >= next) {
+                        next = now + step;
+                        pthread_mutex_unlock(&w->sv->lock);
+                        end_scripts(w);
+                        pthread_mutex_lock(&w->sv->lock);
+                } else {
+                        lc_services_wait_until(w->sv, next < end ? next : end);
+                }
+        }
         pthread_mutex_unlock(&w->sv->lock);
         return ended;
 }
 
+static bool connector_ended(void *c)
+{
+        return lc_connector_ended(c);
+}
+
+static bool task_ended(void *t)
+{
+        return lc_task_ended(t);
+}
+
 static void finish_connector(lc_worker_t *w, connector_entry_t *e, int64_t end)
 {
-        if (!wait_connector(w, e->c, end)) {
+        if (!wait_ended(w, connector_ended, e->c, end, CONNECTOR_STOP_MS)) {
                 lc_log(LC_ERROR, "WORKER",
                        "Connector '%s' failed to properly shut down, has become unresponsive, and "
                        "may be consuming external resources. Correct the configuration for this connector or "
@@ -281,13 +319,7 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
 
 static void finish_task(lc_worker_t *w, task_entry_t *e, int64_t end)
 {
-        bool ended;
-
-        pthread_mutex_lock(&w->sv->lock);
-        while (!(ended = lc_task_ended(e->t)) && lc_now_ms() < end)
-                lc_services_wait_until(w->sv, end);
-        pthread_mutex_unlock(&w->sv->lock);
-        if (ended) {
+        if (wait_ended(w, task_ended, e->t, end, w->sv->graceful_ms)) {
                 pthread_join(e->t->thread, NULL);
         } else {
                 lc_log(LC_ERROR, "WORKER", "Graceful stop of task %s failed.", e->key);

@@ -330,6 +330,10 @@ int lc_script_chain_run(lc_script_chain_t *c, lc_batch_t *batch, uint32_t from, 
         if (rc < 0)
                 lc_state_run(c->st, run_failed, NULL, &ignored);
         c->st->xch.batch = NULL;
+        if (rc == 0 && lc_state_memory(c->st, err) < 0) {
+                *at = to - 1;
+                rc = -1;
+        }
         return rc;
 }
 

@@ -1,5 +1,6 @@
 /* code.c - see code.h. Any thread. Spec: spec/unit/plugins_spec.lua. */
 #include "script/code.h"
+#include "script/checked.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include <errno.h>
@@ -181,8 +182,40 @@ static int write_code(lua_State *L, const void *p, size_t n, void *buf)
         return 0;
 }
 
+int lc_code_load(lua_State *L, const char *text, size_t n, const char *name, bool checked)
+{
+        int rc = luaL_loadbufferx(L, text, n, name, "t");
+
+        for (int way = 0; rc == 0 && checked; way++) { /* it compiles: with the tests it must, too */
+                lc_buf_t with = LC_BUF_INIT;
+                int try;
+
+                if (way == LC_CHECKED_WAYS) {
+                        lua_pop(L, 1);
+                        lua_pushfstring(
+                                L,
+                                "%s: a function at the limits of Lua (upvalues, constants, size) cannot be "
+                                "run here",
+                                *name == '@' ? name + 1 : "the text");
+                        return LUA_ERRSYNTAX;
+                }
+                lc_checked_text(text, n, way, &with);
+                if (lc_buf_ok(&with))
+                        try = luaL_loadbufferx(L, with.p ? with.p : "", with.len, name, "t");
+                else
+                        try = (lua_pushnil(L), LUA_ERRMEM);
+                lc_buf_free(&with);
+                if (try == 0) {
+                        lua_remove(L, -2);
+                        return 0;
+                }
+                lua_pop(L, 1);
+        }
+        return rc;
+}
+
 /* Source on top of nothing -> function on the stack, bytecode in *out. Loading runs protected inside. */
-static int compile(lua_State *L, const char *path, lc_buf_t *out, lc_err_t *err)
+static int compile(lua_State *L, const char *path, bool checked, lc_buf_t *out, lc_err_t *err)
 {
         lc_buf_t text = LC_BUF_INIT, name = LC_BUF_INIT;
         int rc = -1;
@@ -190,7 +223,7 @@ static int compile(lua_State *L, const char *path, lc_buf_t *out, lc_err_t *err)
         if (read_file(path, &text, err) < 0)
                 goto done;
         lc_buf_printf(&name, "@%s", path);
-        if (luaL_loadbufferx(L, text.p ? text.p : "", text.len, name.p, "t") != 0) {
+        if (lc_code_load(L, text.p ? text.p : "", text.len, name.p, checked) != 0) {
                 lc_err_set(err, LC_FATAL, 0, "%s",
                            lua_tostring(L, -1) ? lua_tostring(L, -1) : "cannot be loaded");
                 lua_pop(L, 1);
@@ -208,7 +241,7 @@ done:
         return rc;
 }
 
-int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err)
+int lc_code_push(lc_code_t *code, lua_State *L, const char *path, bool checked, lc_err_t *err)
 {
         lc_buf_t out = LC_BUF_INIT;
         entry_t *e;
@@ -218,7 +251,7 @@ int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err)
         pthread_mutex_lock(&code->lock);
         e = find(code, path);
         if (!e) {
-                rc = compile(L, path, &out, err);
+                rc = compile(L, path, checked, &out, err);
                 if (rc == 0) {
                         bytes = lc_calloc(1, sizeof(*bytes));
                         bytes->refs = 1;

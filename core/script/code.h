@@ -20,8 +20,11 @@ lc_code_t *lc_code_copy(lc_code_t *code, const char *without, const char *below)
 void lc_code_drop(lc_code_t *code, const char *file, const char *below); /* of a table nobody else has yet */
 /* Of these files what `from` has, in place of what `code`, which nobody else has yet, has. */
 void lc_code_take(lc_code_t *code, lc_code_t *from, const char *file, const char *below);
-/* Push the chunk of the file as a function: 0. Nothing pushed: -1. Raises nothing but Lua's out of memory. */
-int lc_code_push(lc_code_t *code, lua_State *L, const char *path, lc_err_t *err);
+/* Push the chunk of the file as a function: 0. Nothing pushed: -1. Raises nothing but Lua's out of memory.
+ * checked: with the guard's tests (checked.h); the same for a path each time. */
+int lc_code_push(lc_code_t *code, lua_State *L, const char *path, bool checked, lc_err_t *err);
+/* Text -> function pushed and 0, or a message pushed. name: "@path" or "=text". Only text, no bytecode. */
+int lc_code_load(lua_State *L, const char *text, size_t n, const char *name, bool checked);
 bool lc_code_exists(lc_code_t *code, const char *path); /* loaded before, or a readable regular file */
 
 #endif

@@ -320,7 +320,7 @@ static void keep_modules(lua_State *L, void *arg)
         lc_entry_files(d->folder, &d->modules);
         for (size_t i = 0; i < d->modules.n; i++) {
                 lc_err_t ignored = {0};
-                if (lc_code_push(d->set->code, L, d->modules.v[i], &ignored) == 0)
+                if (lc_code_push(d->set->code, L, d->modules.v[i], !d->version, &ignored) == 0)
                         lua_pop(L, 1);
         }
 }

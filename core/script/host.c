@@ -31,11 +31,14 @@ static int host_sleep(lua_State *L)
         if (st->host && st->host->stop) {
                 woken = lc_waker_wait(st->host->stop, left);
         } else {
-                for (; left > 0 && !is_stopping(st); left -= SLICE_MS)
+                for (; left > 0 && !is_stopping(st); left -= SLICE_MS) {
+                        lc_guard_check(L);
                         nanosleep(
                                 &(struct timespec){.tv_nsec = (left < SLICE_MS ? left : SLICE_MS) * 1000000L},
                                 NULL);
+                }
         }
+        lc_guard_check(L);
         lua_pushboolean(L, woken || is_stopping(st));
         return 1;
 }
@@ -63,14 +66,50 @@ static int host_exists(lua_State *L)
         return 1;
 }
 
-/* load(path) -> chunk */
+/* load(path, checked) -> chunk. checked: it can be ended (checked.h) */
 static int host_load(lua_State *L)
 {
         lc_err_t err = {0};
 
-        if (lc_code_push(lc_state_of(L)->code, L, luaL_checkstring(L, 1), &err) < 0)
+        if (lc_code_push(lc_state_of(L)->code, L, luaL_checkstring(L, 1), lua_toboolean(L, 2), &err) < 0)
                 return lc_state_raise(L, &err);
         return 1;
+}
+
+/* compile(text, name) -> chunk that can be ended, or nil and what is wrong */
+static int host_compile(lua_State *L)
+{
+        size_t n;
+        const char *text = luaL_checklstring(L, 1, &n);
+
+        if (lc_code_load(L, text, n, luaL_optstring(L, 2, text), true) == 0)
+                return 1;
+        lua_pushnil(L);
+        lua_insert(L, -2);
+        return 2;
+}
+
+/* guard() -> the flag's table and the other one */
+static int host_guard(lua_State *L)
+{
+        lua_getfield(L, LUA_REGISTRYINDEX, "connect.guard");
+        lua_rawgeti(L, -1, 1);
+        lua_rawgeti(L, -2, 2);
+        return 2;
+}
+
+/* room(bytes): raises when so much more would be too much */
+static int host_room(lua_State *L)
+{
+        lc_guard_room(L, luaL_checknumber(L, 1));
+        return 0;
+}
+
+/* stack(): raises when C functions are nested too deep */
+static int host_stack(lua_State *L)
+{
+        lc_guard_stack(L);
+        return 0;
 }
 
 static const lc_script_host_t *need(lua_State *L, bool there, const char *what)
@@ -235,6 +274,10 @@ static const luaL_Reg functions[] = {
         {"log", host_log},
         {"exists", host_exists},
         {"load", host_load},
+        {"compile", host_compile},
+        {"guard", host_guard},
+        {"room", host_room},
+        {"stack", host_stack},
         {"offset_get", host_offset_get},
         {"reconfigure", host_reconfigure},
         {"raise", host_raise},
@@ -263,6 +306,7 @@ void lc_host_push(lua_State *L)
                 lua_pushcfunction(L, f->func);
                 lua_setfield(L, -2, f->name);
         }
+        lc_strings_push(L);
         lua_pushlightuserdata(L, &st->xch);
         lua_setfield(L, -2, "exchange");
         lua_pushstring(L, st->home);

@@ -330,7 +330,7 @@ int lc_script_put(lc_script_t *s, lc_batch_t *batch,
         rc = lc_state_run(s->st, run_put, &c, err);
         s->st->xch.batch = NULL;
         lc_state_run(s->st, run_collect, &c, &ignored);
-        return rc;
+        return rc < 0 ? rc : lc_state_memory(s->st, err);
 }
 
 /* pre_commit({tp -> offset}) -> {tp -> offset}, or true: leave them */

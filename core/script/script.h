@@ -51,6 +51,16 @@ void lc_plugins_folders(const lc_plugins_t *any, const lc_strv_t *plugin_path, b
  * share/luaconnect. malloc'ed, NULL with err if none has lua/connect. */
 char *lc_home_find(lc_err_t *err);
 
+/* Calls into scripts that this thread makes from here on: whose they are (an address, only compared), and how
+ * many ms one may take (0: any time). A call that takes longer is ended: LC_FATAL with the Lua traceback. */
+void lc_script_owner(const void *owner, int max_call_ms);
+enum { LC_SCRIPT_ENDED = 499 }; /* err->code of what was ended: too long, too much memory, a stop overdue */
+/* End the call into a script of this owner that runs now, as above. Any thread. How many were running: one,
+ * or none. A call that begins later is not touched. */
+int lc_script_interrupt(const void *owner);
+/* plugin.max.memory: bytes that a state made from here on may hold, 0: any number. */
+void lc_script_max_memory(size_t bytes);
+
 /* What a script may reach of the worker. Functions run on the script's thread; NULL = not for this role. */
 typedef struct lc_script_host {
         void *arg;

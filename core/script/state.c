@@ -10,7 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOOK_EVERY = 20000 }; /* instructions between two looks at the clock */
+enum { HOOK_EVERY = 20000 };                          /* instructions between two looks at the clock */
+static const size_t SLACK = 32 * 1024 * 1024;         /* beyond the limit, until the script's next step */
+static size_t max_memory = (size_t)256 * 1024 * 1024; /* atomic */
+
+void lc_script_max_memory(size_t bytes)
+{
+        __atomic_store_n(&max_memory, bytes, __ATOMIC_RELAXED);
+}
 
 lc_state_t *lc_state_of(lua_State *L)
 {
@@ -30,11 +37,17 @@ static void *count_alloc(void *ud, void *p, size_t old, size_t size)
                 return NULL;
         }
         old = p ? old : 0;
-        if (st->limit && size > old && st->used + (size - old) > st->limit)
-                return NULL;
+        if (st->limit && size > old && lc_guard_held(st) + (size - old) > st->limit) {
+                lc_guard_over(st); /* the script is ended at its next step, with a traceback */
+                if (lc_guard_held(st) + (size - old) > st->limit + (st->limit > SLACK ? st->limit : SLACK))
+                        return NULL;
+        }
         p = realloc(p, size);
-        if (p)
+        if (p) {
                 st->used += size - old;
+                st->last = p;
+                st->last_size = size;
+        }
         return p;
 }
 
@@ -159,22 +172,45 @@ static int entry(lua_State *L)
         return 0;
 }
 
-int lc_state_run(lc_state_t *st, void (*fn)(lua_State *L, void *arg), void *arg, lc_err_t *err)
+/* The call was ended by the guard: its reason, and the traceback of where it was. */
+static void end_error(lc_state_t *st)
+{
+        char *trace;
+
+        if (st->err->kind && strstr(st->err->msg, st->guard.text)) {
+                st->err->code = LC_SCRIPT_ENDED;
+                return;
+        }
+        trace = lc_strdup(st->err->detail);
+        lc_err_clear(st->err);
+        lc_err_set(st->err, LC_FATAL, LC_SCRIPT_ENDED, "%s", st->guard.text);
+        snprintf(st->err->detail, sizeof(st->err->detail), "%s", trace);
+        free(trace);
+}
+
+static int run(lc_state_t *st, int limit_ms, void (*fn)(lua_State *L, void *arg), void *arg, lc_err_t *err)
 {
         lc_err_t own = {0};
+        bool ended;
         int rc;
 
         st->err = err ? err : &own;
         lc_err_clear(st->err);
         st->fn = fn;
         st->arg = arg;
+        lc_guard_enter(st, limit_ms);
         lua_pushvalue(st->L, LC_SLOT_ENTRY); /* allocates nothing: the stack has room */
         rc = lua_pcall(st->L, 0, 0, LC_SLOT_HANDLER);
-        if (rc != 0) {
-                lua_settop(st->L, LC_SLOTS);
+        ended = lc_guard_leave(st);
+        lua_settop(st->L, LC_SLOTS);
+        if (ended) { /* whatever the script made of it */
+                rc = -1;
+                end_error(st);
+        } else if (rc != 0) {
                 if (rc == LUA_ERRMEM)
-                        lc_err_set(st->err, LC_FATAL, 0, "not enough memory: the script holds %zu bytes",
-                                   st->used);
+                        lc_err_set(st->err, LC_FATAL, LC_SCRIPT_ENDED,
+                                   "not enough memory: the script held %zu bytes (plugin.max.memory is %zu)",
+                                   lc_guard_held(st), st->limit);
                 else
                         lc_err_set(st->err, LC_FATAL, 0,
                                    "stack overflow, or an error while an error was reported");
@@ -184,6 +220,33 @@ int lc_state_run(lc_state_t *st, void (*fn)(lua_State *L, void *arg), void *arg,
         return rc ? -1 : 0;
 }
 
+static void collect(lua_State *L, void *arg)
+{
+        (void)arg;
+        lua_gc(L, LUA_GCCOLLECT, 0);
+}
+
+int lc_state_memory(lc_state_t *st, lc_err_t *err)
+{
+        lc_err_t ignored = {0};
+
+        if (!st->limit || lc_guard_held(st) <= st->limit)
+                return 0;
+        run(st, 0, collect, NULL, &ignored);
+        if (lc_guard_held(st) <= st->limit)
+                return 0;
+        return lc_err_set(
+                err, LC_FATAL, LC_SCRIPT_ENDED,
+                "not enough memory: the script holds %zu bytes, and %zu bytes of records that it keeps "
+                "(plugin.max.memory is %zu)",
+                st->used, (size_t)st->xch.pinned, st->limit);
+}
+
+int lc_state_run(lc_state_t *st, void (*fn)(lua_State *L, void *arg), void *arg, lc_err_t *err)
+{
+        return run(st, 0, fn, arg, err);
+}
+
 static void out_of_time(lua_State *L, lua_Debug *ar)
 {
         lc_state_t *st = lc_state_of(L);
@@ -191,11 +254,7 @@ static void out_of_time(lua_State *L, lua_Debug *ar)
         (void)ar;
         if (!st->deadline || lc_now_ms() < st->deadline)
                 return;
-        lua_sethook(L, out_of_time, LUA_MASKCOUNT, 1); /* a pcall in the script must not swallow it */
-        luaL_error(
-                L,
-                "this takes longer than %d ms: stopped (no long work while a plugin is loaded or validated)",
-                LC_LOAD_PHASE_MS);
+        lc_guard_late(L);
 }
 
 int lc_state_run_limited(lc_state_t *st, int ms, void (*fn)(lua_State *L, void *arg), void *arg,
@@ -206,7 +265,7 @@ int lc_state_run_limited(lc_state_t *st, int ms, void (*fn)(lua_State *L, void *
         st->deadline = lc_now_ms() + ms;
         luaJIT_setmode(st->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF); /* compiled loops see no hooks */
         lua_sethook(st->L, out_of_time, LUA_MASKCOUNT, HOOK_EVERY);
-        rc = lc_state_run(st, fn, arg, err);
+        rc = run(st, ms, fn, arg, err);
         lua_sethook(st->L, NULL, 0, 0);
         luaJIT_setmode(st->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
         st->deadline = 0;
@@ -271,7 +330,7 @@ static int load_module(lua_State *L)
                 lua_pushfstring(L, "\n\tno file '%s'", path);
                 return 1;
         }
-        if (lc_code_push(st->code, L, path, &err) < 0)
+        if (lc_code_push(st->code, L, path, false, &err) < 0)
                 return lc_state_raise(L, &err);
         return 1;
 }
@@ -282,6 +341,7 @@ static void boot(lua_State *L, void *arg)
         lc_err_t err = {0};
 
         luaL_openlibs(L);
+        lc_guard_prepare(L);
         lua_getglobal(L, "package");
         lua_getfield(L, -1, "loaders");
         for (int i = (int)lua_objlen(L, -1); i > 1; i--) { /* 1: preload (ffi) */
@@ -295,7 +355,7 @@ static void boot(lua_State *L, void *arg)
         lua_setfield(L, -2, "connect.host");
         lua_settop(L, 0);
         lua_pushfstring(L, "%s/lua/connect/boot.lua", b->st->home);
-        if (lc_code_push(b->st->code, L, lua_tostring(L, -1), &err) < 0)
+        if (lc_code_push(b->st->code, L, lua_tostring(L, -1), false, &err) < 0)
                 lc_state_raise(L, &err);
         lua_pushstring(L, b->root);
         lua_pushstring(L, b->folder);
@@ -328,6 +388,8 @@ lc_state_t *lc_state_new(lc_code_t *code, const char *home, const lc_script_host
         st->host = host;
         st->xch.stop = host ? host->stop : NULL;
         st->xch.max_request_size = host ? host->max_request_size : 0;
+        st->limit = __atomic_load_n(&max_memory, __ATOMIC_RELAXED);
+        lc_guard_link(st);
         st->L = lua_newstate(count_alloc, st);
         if (!st->L || (lua_atpanic(st->L, panic), lua_cpcall(st->L, prepare, NULL)) != 0) {
                 lc_err_set(err, LC_FATAL, 0, "not enough memory for a Lua state");
@@ -348,6 +410,7 @@ void lc_state_free(lc_state_t *st)
 {
         if (!st)
                 return;
+        lc_guard_unlink(st);
         if (st->L)
                 lua_close(st->L); /* finalizers give batches back */
         lc_batch_unref(st->xch.batch);

@@ -15,6 +15,7 @@
 #include <lua.h>
 #include "script/code.h"
 #include "script/entries.h"
+#include "script/guard.h"
 #include "script/script.h"
 
 /* Shared with lua/connect/ffi.lua: what passes between Lua and C without a lua_State. */
@@ -42,6 +43,9 @@ typedef struct lc_state {
         void (*fn)(lua_State *L, void *arg);
         void *arg;
         int64_t deadline; /* of the load phase, lc_now_ms(); 0: none */
+        lc_guard_t guard;
+        const void *last; /* the newest block and its size */
+        size_t last_size;
         lc_buf_t scratch;
         char *text; /* scratch, freed by the next user and with the state */
         lc_strv_t texts;
@@ -63,11 +67,15 @@ int lc_state_run(lc_state_t *st, void (*fn)(lua_State *L, void *arg), void *arg,
 /* The same with a time limit, interpreted so that the limit holds. */
 int lc_state_run_limited(lc_state_t *st, int ms, void (*fn)(lua_State *L, void *arg), void *arg,
                          lc_err_t *err);
+/* Between calls: -1 when the state holds too much, records that its views keep included. */
+int lc_state_memory(lc_state_t *st, lc_err_t *err);
 /* Inside fn: push the named function of boot.lua's table. */
 void lc_state_function(lua_State *L, const char *name);
 /* Inside fn: raise *err as one of connect's errors. */
 int lc_state_raise(lua_State *L, const lc_err_t *err);
 
+/* strings.c: find, match, gmatch, gsub: functions for lua/connect/strings.lua. Set in the table on top. */
+void lc_strings_push(lua_State *L);
 /* host.c: the table of functions that lua/connect/host.lua is in a worker. Pushed. */
 void lc_host_push(lua_State *L);
 /* encode.c */

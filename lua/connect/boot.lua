@@ -8,6 +8,7 @@ local root, folder, standard = ...
 rawset(string, "dump", nil)
 
 local host = require "connect.host"
+require "connect.strings"
 local values = require "connect.values"
 local errors = require "connect.errors"
 local declare = require "connect.declare"
@@ -23,7 +24,7 @@ local R = {}
 
 -- The declarations of a plugin's file, run in a sandbox of its own.
 local function load(path, name, dir, ships)
-  local chunk = setfenv(host.load(path), sandbox.open(name, dir, ships))
+  local chunk = setfenv(host.load(path, not ships), sandbox.open(name, dir, ships))
   return declare.list(chunk(name), ships)
 end
 

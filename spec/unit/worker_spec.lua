@@ -21,10 +21,7 @@ end
 function Task:poll()
   local c = self.ctx.config
   if c.fail == "poll" then error(connect.fatal "poll says no") end
-  if c.fail == "hang" then
-    local until_ = os.time() + 4
-    while os.time() < until_ do end
-  end
+  if c.fail == "hang" then exists(c.fifo) end -- opening it waits for a writer: no Lua that could be ended
   self.ctx:sleep(20)
   return nil
 end
@@ -42,6 +39,7 @@ return connect.source {
     { "fail", type = "string", doc = "what goes wrong" },
     { "wait_for", type = "string", doc = "a file" },
     { "mark", type = "string", doc = "a file" },
+    { "fifo", type = "string", doc = "a named pipe" },
     { "tasks", type = "int", default = 1, doc = "task configs made" },
   },
   start = function(self, ctx)
@@ -298,7 +296,9 @@ describe("worker", function()
     it("is abandoned when it does not stop in time, and says nothing more", function()
       w:close()
       open { ["task.shutdown.graceful.timeout.ms"] = "300" }
-      w:start_task("p", 0, config { fail = "hang" })
+      local fifo = os.tmpname()
+      os.execute("rm " .. fifo .. " && mkfifo " .. fifo)
+      w:start_task("p", 0, config { fail = "hang", fifo = fifo })
       w:wait_state("p", 0, "RUNNING")
       local before = C.lc_now_ms()
       w:stop_tasks { "p", 0 }
@@ -306,7 +306,9 @@ describe("worker", function()
       assert.equal("RUNNING", w:status("p", 0).state)
       assert.is_true((w:start_task("p", 0, config())))
       w:wait_state("p", 0, "RUNNING")
-      require("ffi").C.usleep(4500000) -- the lost thread comes back meanwhile
+      io.open(fifo, "w"):close() -- the lost thread comes back
+      os.remove(fifo)
+      require("ffi").C.usleep(500000)
       assert.equal("RUNNING", w:status("p", 0).state)
     end)
 
