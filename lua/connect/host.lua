@@ -11,4 +11,16 @@ function _M.sleep() return false end
 
 function _M.stopping() return false end
 
+function _M.exists(path)
+  local f = io.open(path, "r")
+  if f then f:close() end
+  return f ~= nil
+end
+
+function _M.load(path)
+  local chunk, err = loadfile(path)
+  if not chunk then error(err, 0) end
+  return chunk
+end
+
 return _M
