@@ -2,9 +2,6 @@
  * group_decode.c - fuzz target: every decoder of what a broker or another member sends to the membership.
  * The first byte chooses decoder and version, the rest is the input. What can be read is written and read
  * again: both must be alike. Run by ./dev fuzz group_decode.
- *
- * Sources: core/kafka/wire/connect_protocol.c core/kafka/wire/requests.c core/kafka/wire/buffer.c
- * Sources: core/kafka/group_work.c core/base/buf.c core/base/err.c core/base/alloc.c
  */
 #include "base/alloc.h"
 #include "kafka/wire/connect_protocol.h"
