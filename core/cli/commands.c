@@ -1,6 +1,7 @@
 /* commands.c - see commands.h: the one table of subcommands. */
 #include "cli/commands.h"
 #include "cli/run.h"
+#include <fcntl.h>
 #include <librdkafka/rdkafka.h>
 #include <microhttpd.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ const lc_command_t lc_commands[] = {
          .worker = true},
         {.name = "try",
          .arguments = "[OPTIONS] [connector.json|connector.properties]",
-         .help = "records from stdin through transforms to stdout, without Kafka",
+         .help = "records from stdin through transforms to stdout, or a source or sink, without Kafka",
          .run = lc_cmd_try,
          .options = lc_try_options,
          .operands = "file",
@@ -110,6 +111,9 @@ int lc_main(int argc, char **argv)
 {
         const char *name = argc > 1 ? argv[1] : NULL;
 
+        for (int fd = 0; fd < 3; fd++) /* one that is closed must not become something else's */
+                if (fcntl(fd, F_GETFD) < 0)
+                        open("/dev/null", fd ? O_RDONLY : O_WRONLY);
         setvbuf(stdout, NULL, _IOLBF, 0);
         if (!name) {
                 run_help(NULL, 0, NULL);

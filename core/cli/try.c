@@ -27,13 +27,20 @@ enum {
         OPT_EACH,
         OPT_WATCH,
         OPT_PATH,
-        OPT_INPUT
+        OPT_INPUT,
+        OPT_SOURCE,
+        OPT_SINK
 };
 const lc_option_t lc_try_options[] = {
         {'t', "transform", "'CLASS:KEY=VALUE;..'", "one transform more; repeat it for a chain", ""},
         {'p', "predicate", "'NAME=CLASS:KEY=VALUE'", "a predicate; transforms say predicate=NAME;negate=true",
          ""},
         {'c', "config", "KEY=VALUE", "a setting over the file's", ""},
+        {OPT_SOURCE, "source", "FILE",
+         "run a source without Kafka: its config, or its plugin with -c KEY=VALUE; prints its records",
+         "file"},
+        {OPT_SINK, "sink", "FILE", "run a sink without Kafka: records from stdin through its transforms",
+         "file"},
         {OPT_INPUT, "input", "FILE", "records from a file instead of stdin", "file"},
         {OPT_RAW, "raw", NULL, "each line is a text, no JSON", NULL},
         {OPT_SCHEMALESS, "schemaless", NULL, "take {\"schema\":..,\"payload\":..} for a plain map", NULL},
@@ -56,13 +63,20 @@ const char lc_try_more[] =
         "In -t, commas belong to lists, \\; and \\: stand for ; and : in a value.\n\n"
         "  echo '{\"ssn\":1,\"id\":7}' | luaconnect try -t 'MaskField$Value:fields=ssn'\n"
         "  luaconnect try --each orders-sink.json < orders.jsonl\n"
-        "  luaconnect try --raw -t 'HoistField$Value:field=line' < access.log\n\n"
+        "  luaconnect try --raw -t 'HoistField$Value:field=line' < access.log\n"
+        "  luaconnect try --source my-source/ -c topic=t -n 10\n"
+        "  luaconnect try --sink orders-sink.json < orders.jsonl\n\n"
+        "--source and --sink run the connector and its tasks as a worker does, with offsets in memory, "
+        "which\n"
+        "are told on stderr at the end; errors.tolerance and errors.retry.timeout of the config hold.\n"
+        "Ctrl-C stops them as a worker would, a second one at once.\n\n"
         "A bad record is told on stderr with its line, step and reason; the rest still comes out.\n"
-        "Status: 0; 1 when a record was bad; 2 when the call, the config or a plugin is wrong.\n";
+        "Status: 0; 1 when a record was bad or a task failed; 2 when the call, the config or a plugin is "
+        "wrong.\n";
 
 /* ---- setting up --------------------------------------------------------------------------------- */
 
-static int load_config(const char *path, lc_props_t **config, lc_err_t *err)
+int lc_try_load_config(const char *path, lc_props_t **config, lc_err_t *err)
 {
         size_t len = 0, blank;
         char *text = lc_file_read(path, &len, err);
@@ -314,6 +328,14 @@ static int read_args(lc_try_t *t, int argc, char **argv)
                 case 'n':
                         rc = number(t, "count", a.value, &t->most);
                         break;
+                case OPT_SOURCE:
+                case OPT_SINK:
+                        if (t->connector)
+                                return lc_command_wrong(t->command, "one --source or --sink only");
+                        t->connector = a.value;
+                        t->source = id == OPT_SOURCE;
+                        t->sink = id == OPT_SINK;
+                        break;
                 case OPT_INPUT:
                         t->input = a.value;
                         break;
@@ -374,7 +396,14 @@ static int check_call(const lc_try_t *t)
                 return lc_command_wrong(t->command, "--raw goes with neither --records nor --schemaless");
         if (t->in.topic && !*t->in.topic)
                 return lc_command_wrong(t->command, "--topic is empty");
-        if (!t->file && !t->steps.n && isatty(0) && !t->input)
+        if (t->connector && t->file)
+                return lc_command_wrong(t->command, "--%s names the connector: what is '%s' for?",
+                                        t->source ? "source" : "sink", t->file);
+        if (t->connector && t->each)
+                return lc_command_wrong(t->command, "--each goes with neither --source nor --sink");
+        if (t->source && t->input)
+                return lc_command_wrong(t->command, "a source reads no records: --input is of no use");
+        if (!t->connector && !t->file && !t->steps.n && isatty(0) && !t->input)
                 return lc_command_wrong(t->command, "nothing to do: no transforms, and stdin is a terminal");
         return 0;
 }
@@ -384,8 +413,8 @@ static int build_config(lc_try_t *t, lc_err_t *err)
         lc_strv_t topics = {NULL, 0};
         int rc = 0;
 
-        if (t->file)
-                rc = load_config(t->file, &t->config, err);
+        if (t->file || (t->connector && !lc_try_is_plugin(t->connector)))
+                rc = lc_try_load_config(t->file ? t->file : t->connector, &t->config, err);
         else
                 t->config = lc_props_new();
         for (size_t i = 0; i < t->settings.n && !rc; i++)
@@ -424,7 +453,7 @@ static int run(lc_try_t *t)
                 lc_command_error(NULL, &err);
                 return LC_KIT_USAGE;
         }
-        return run_records(t);
+        return t->connector ? lc_try_run_connector(t) : run_records(t);
 }
 
 static bool wants_color(void)

@@ -5,6 +5,7 @@
 #include "convert/classes.h"
 #include "convert/json_data.h"
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -263,7 +264,7 @@ static void place(lc_try_input_t *in, lc_record_t *r)
                 r->partition = r->partition < 0 ? 0 : r->partition;
                 r->u.snk.topic = r->topic;
                 r->u.snk.partition = r->partition;
-                r->u.snk.offset = in->offset++;
+                r->u.snk.offset = (int64_t)in->line - 1;
         }
 }
 
@@ -293,6 +294,13 @@ static int take_line(lc_try_input_t *in, lc_batch_t *b, const char *line, size_t
         return 0;
 }
 
+static bool is_ready(int fd)
+{
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+
+        return poll(&p, 1, 0) != 0; /* an error is read's to tell */
+}
+
 /* More bytes into buf: what was given out goes first. 0 with eof set when there are none. */
 static int fill(lc_try_input_t *in, lc_err_t *err)
 {
@@ -311,6 +319,9 @@ static int fill(lc_try_input_t *in, lc_err_t *err)
                 in->buf.len = 0;
                 in->scanned = 0;
         }
+        in->waiting = in->no_wait && !is_ready(in->fd);
+        if (in->waiting)
+                return 0;
         if (lc_buf_reserve(&in->buf, CHUNK))
                 return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory");
         for (;;) {
@@ -375,6 +386,10 @@ int lc_try_input_read(lc_try_input_t *in, lc_batch_t **batch, lc_err_t *err)
                 }
                 if (!in->eof && fill(in, err))
                         goto fail;
+                if (in->waiting) {
+                        lc_batch_unref(b);
+                        return 0;
+                }
         }
         *batch = b;
         return 0;

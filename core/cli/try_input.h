@@ -19,7 +19,8 @@ typedef struct lc_try_input {
         bool raw, schemaless, records;
         const char *topic, *key; /* key NULL: none */
         lc_strv_t headers;       /* name=value */
-        bool sink;               /* records have an offset and a partition */
+        bool sink;               /* records have a partition, and as offset the number of lines before */
+        bool no_wait;            /* read only what is there */
         void (*bad)(void *arg, uint64_t line, const lc_err_t *err);
         void *arg;
         /* its own */
@@ -28,9 +29,9 @@ typedef struct lc_try_input {
         size_t scanned; /* bytes behind it that hold no end of line */
         uint64_t line;  /* number of the last line */
         bool eof, skipping;
+        bool waiting;    /* with no_wait: there is no more for now */
         uint64_t *lines; /* number of the line of each record of the last batch */
         size_t nlines;
-        int64_t offset;
         lc_arena_t nodes;
         lc_converter_t *simple; /* of header texts */
         lc_buf_t schema_text;   /* the last envelope's schema: one object for a run of equal ones */
@@ -39,7 +40,7 @@ typedef struct lc_try_input {
 
 enum { LC_TRY_LONGEST = 512 << 20 }; /* bytes of a line */
 
-/* At least one record unless the input ended: *batch NULL then. Bad lines went to bad(). -1: err. */
+/* At least one record unless the input ended (or `waiting` is set): *batch NULL then. Bad lines went to bad(). -1: err. */
 int lc_try_input_read(lc_try_input_t *in, lc_batch_t **batch, lc_err_t *err);
 void lc_try_input_free(lc_try_input_t *in);
 

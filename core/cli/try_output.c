@@ -61,6 +61,13 @@ static int add_full(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err)
         }
         lc_buf_adds(out, "],\"timestamp\":");
         add_number(out, r->timestamp);
+        if (o->source && r->u.src.partition) {
+                lc_buf_printf(out, ",\"source_partition\":%s,\"source_offset\":", r->u.src.partition->json);
+                if (r->u.src.offset.type == LC_NULL)
+                        lc_buf_adds(out, "null");
+                else if (lc_record_offset_json(r, out, err))
+                        return -1;
+        }
         lc_buf_addc(out, '}');
         return 0;
 }

@@ -10,6 +10,7 @@
 
 typedef struct lc_try_output {
         bool full, schemas, color;
+        bool source; /* records are a source's: full prints where they came from */
         lc_buf_t buf;
 } lc_try_output_t; /* all zero: nothing printed yet */
 

@@ -67,7 +67,7 @@ static uint64_t look(const char *path, int depth, uint64_t h)
 
 static uint64_t fingerprint(const lc_try_t *t)
 {
-        const char *files[] = {t->file, t->input};
+        const char *files[] = {t->file, t->connector, t->input};
         uint64_t h = 14695981039346656037u;
 
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
@@ -151,7 +151,7 @@ int lc_try_run_watched(lc_try_t *t, int (*run)(lc_try_t *t))
         struct timespec nap = {.tv_nsec = EVERY_MS * 1000000};
         int kept = -1;
 
-        if (!t->input) {
+        if (!t->input && !t->source) {
                 kept = keep_stdin();
                 if (kept < 0)
                         return LC_KIT_USAGE;

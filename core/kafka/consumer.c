@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kafka/conf.h"
+#include "kafka/local.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,6 +28,7 @@ typedef struct part {
 } part_t;
 
 struct lc_consumer {
+        lc_local_consumer_t *local; /* not NULL: nothing else is used */
         lc_kafka_client_t *client;
         rd_kafka_queue_t *control, *records;
         lc_waker_t *waker, own; /* own: when the caller brings none */
@@ -87,8 +89,19 @@ lc_consumer_t *lc_consumer_new(const lc_props_t *conf, lc_waker_t *waker, const 
         return c;
 }
 
+lc_consumer_t *lc_consumer_local_new(const lc_local_t *from, lc_waker_t *waker,
+                                     const lc_consumer_events_t *events, void *arg)
+{
+        lc_consumer_t *c = lc_calloc(1, sizeof(*c));
+
+        c->local = lc_local_consumer_new(from, waker, events, arg);
+        return c;
+}
+
 int lc_consumer_subscribe(lc_consumer_t *c, const lc_strv_t *topics, const char *regex, lc_err_t *err)
 {
+        if (c->local)
+                return 0;
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_resp_err_t code;
 
@@ -468,6 +481,8 @@ static int poll_once(lc_consumer_t *c, uint32_t max, lc_batch_t **batch, lc_err_
 
 int lc_consumer_poll(lc_consumer_t *c, int ms, uint32_t max_records, lc_batch_t **batch, lc_err_t *err)
 {
+        if (c->local) /* callers that wait use the waker themselves */
+                return lc_local_consumer_poll(c->local, batch, err);
         int64_t until;
 
         *batch = NULL;
@@ -504,6 +519,10 @@ static int each_err(lc_consumer_t *c, const rd_kafka_topic_partition_list_t *lis
 
 int lc_consumer_pause(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err)
 {
+        if (c->local) {
+                lc_local_consumer_pause(c->local, tps, n, true);
+                return 0;
+        }
         rd_kafka_topic_partition_list_t *list = to_list(tps, n);
         int rc = 0;
 
@@ -520,6 +539,10 @@ int lc_consumer_pause(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t 
 
 int lc_consumer_resume(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err)
 {
+        if (c->local) {
+                lc_local_consumer_pause(c->local, tps, n, false);
+                return 0;
+        }
         rd_kafka_topic_partition_list_t *list = to_list(tps, n);
         int rc;
 
@@ -532,6 +555,8 @@ int lc_consumer_resume(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t
 
 int lc_consumer_seek(lc_consumer_t *c, const lc_topic_partition_t *tp, lc_err_t *err)
 {
+        if (c->local)
+                return lc_local_consumer_seek(c->local, tp, err);
         rd_kafka_topic_partition_list_t *list = to_list(tp, 1);
         part_t *part = find_part(c, tp->topic, tp->partition);
         rd_kafka_topic_partition_t *start;
@@ -591,6 +616,10 @@ static int settle(lc_consumer_t *c, lc_topic_partition_t *tp, lc_err_t *err)
 
 int lc_consumer_position(lc_consumer_t *c, lc_topic_partition_t *tps, size_t n, lc_err_t *err)
 {
+        if (c->local) {
+                lc_local_consumer_position(c->local, tps, n);
+                return 0;
+        }
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n);
         int rc = 0;
 
@@ -619,6 +648,10 @@ int lc_consumer_position(lc_consumer_t *c, lc_topic_partition_t *tps, size_t n, 
 
 int lc_consumer_commit(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err)
 {
+        if (c->local) {
+                lc_local_consumer_commit(c->local, tps, n, 0);
+                return 0;
+        }
         rd_kafka_topic_partition_list_t *list = to_list(tps, n);
         rd_kafka_resp_err_t code = rd_kafka_commit(c->client->rk, list, 0);
         int rc = code == RD_KAFKA_RESP_ERR__NO_OFFSET
@@ -632,6 +665,10 @@ int lc_consumer_commit(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t
 int lc_consumer_commit_async(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, uint64_t seq,
                              lc_err_t *err)
 {
+        if (c->local) {
+                lc_local_consumer_commit(c->local, tps, n, seq);
+                return 0;
+        }
         rd_kafka_topic_partition_list_t *list = to_list(tps, n);
         rd_kafka_resp_err_t code =
                 rd_kafka_commit_queue(c->client->rk, list, c->control, NULL, (void *)(uintptr_t)seq);
@@ -649,6 +686,11 @@ void lc_consumer_close(lc_consumer_t *c)
 
         if (!c)
                 return;
+        if (c->local) {
+                lc_local_consumer_close(c->local);
+                free(c);
+                return;
+        }
         if (c->control) {
                 /* the last revocation comes as an event: serve it, or close would wait for ever */
                 c->closing = true;

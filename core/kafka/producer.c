@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kafka/conf.h"
+#include "kafka/local.h"
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -27,6 +28,7 @@ typedef struct topic {
 } topic_t;
 
 struct lc_producer {
+        lc_local_producer_t *local; /* not NULL: nothing else is used */
         lc_kafka_client_t *client;
         rd_kafka_queue_t *queue;
         lc_delivery_fn *on_report;
@@ -65,6 +67,15 @@ lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_del
         return p;
 }
 
+lc_producer_t *lc_producer_local_new(const lc_local_t *to, lc_waker_t *waker, lc_delivery_fn *on_report,
+                                     void *arg)
+{
+        lc_producer_t *p = lc_calloc(1, sizeof(*p));
+
+        p->local = lc_local_producer_new(to, waker, on_report, arg);
+        return p;
+}
+
 struct rd_kafka_s *lc_producer_handle(lc_producer_t *p)
 {
         return p->client->rk;
@@ -72,7 +83,7 @@ struct rd_kafka_s *lc_producer_handle(lc_producer_t *p)
 
 size_t lc_producer_outstanding(const lc_producer_t *p)
 {
-        return p->outstanding;
+        return p->local ? lc_local_producer_outstanding(p->local) : p->outstanding;
 }
 
 /* Names live in batches, so a pointer may come back with another text: compare the text once a run. */
@@ -253,6 +264,8 @@ uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc
         uint32_t i = 0;
         bool stop = false;
 
+        if (p->local)
+                return lc_local_producer_send(p->local, records, n);
         while (i < n && !stop) {
                 lc_record_t *r = &records[i];
                 rd_kafka_topic_t *rkt;
@@ -310,6 +323,8 @@ int lc_producer_poll(lc_producer_t *p, int ms)
         rd_kafka_event_t *ev;
         int n = 0;
 
+        if (p->local)
+                return lc_local_producer_poll(p->local);
         while ((ev = rd_kafka_queue_poll(p->queue, n ? 0 : ms))) {
                 const rd_kafka_message_t *m;
 
@@ -328,7 +343,8 @@ _Static_assert((int)LC_PURGED == (int)RD_KAFKA_RESP_ERR__PURGE_QUEUE, "producer.
 
 void lc_producer_purge(lc_producer_t *p)
 {
-        rd_kafka_purge(p->client->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
+        if (!p->local) /* a local one has nothing that was not written */
+                rd_kafka_purge(p->client->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
 }
 
 int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc_err_t *err)
@@ -362,6 +378,11 @@ void lc_producer_destroy(lc_producer_t *p, int flush_ms)
 
         if (!p)
                 return;
+        if (p->local) {
+                lc_local_producer_destroy(p->local);
+                free(p);
+                return;
+        }
         /* a plain flush waits a linger and never sees reports that nobody serves */
         while (p->outstanding && lc_now_ms() < until) {
                 rd_kafka_flush(p->client->rk, 1);

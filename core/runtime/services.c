@@ -26,6 +26,7 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         s->reconfigure = deps->reconfigure;
         s->may_work = deps->may_work;
         s->arg = deps->arg;
+        s->local = deps->local;
         s->track_topics = lc_worker_config_bool(deps->config, "topic.tracking.enable");
         s->flush_interval_ms = lc_worker_config_int(deps->config, "offset.flush.interval.ms");
         s->flush_timeout_ms = lc_worker_config_int(deps->config, "offset.flush.timeout.ms");

@@ -150,6 +150,7 @@ void lc_sink_commit(lc_sink_t *s, const lc_topic_partition_t *asked, size_t n, b
                 if (closing) {
                         lc_log(LC_WARN, "OFFSET", "%s Offset commit failed during close: %s", t->label,
                                err.msg);
+                        lc_task_end_failed(t, "pre_commit", &err);
                 } else {
                         lc_log(LC_ERROR, "OFFSET",
                                "%s Offset commit failed, rewinding to last committed offsets: %s", t->label,

@@ -77,6 +77,8 @@ static int convert(lc_task_t *t, lc_record_t *r, lc_err_t *err)
 {
         int rc = 0;
 
+        if (t->sv->local) /* they come as values */
+                return 0;
         if (convert_key(t, r, err))
                 rc = lc_operator_failed(&t->op, LC_STAGE_KEY_CONVERTER, t->key->cls->class_name, r,
                                         convert_key, t, err);
@@ -207,7 +209,7 @@ static int deliver(lc_sink_t *s, lc_err_t *err)
                 rc = -1;
         }
         if (rc) {
-                lc_log(LC_ERROR, "TASK",
+                lc_log(t->sv->local ? LC_DEBUG : LC_ERROR, "TASK",
                        "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will "
                        "not "
                        "recover until manually restarted. Error: %s",
@@ -429,7 +431,9 @@ static int build(lc_task_t *t, lc_err_t *err)
         rc = rc ? rc : topic_pattern(s, lc_props_get(t->config, "topics.regex"), err);
         if (conf && !lc_props_has(conf, "group.id"))
                 lc_props_set(conf, "group.id", group);
-        if (conf && !rc)
+        if (conf && !rc && t->sv->local)
+                s->consumer = lc_consumer_local_new(&t->sv->local->local, &t->waker, &lc_sink_events, s);
+        else if (conf && !rc)
                 s->consumer = lc_consumer_new(conf, &t->waker, &lc_sink_events, s, err);
         lc_props_free(conf);
         free(id);

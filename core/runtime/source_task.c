@@ -71,7 +71,11 @@ static lc_delivery_fn on_report;
 
 static int open_producer(source_t *s, lc_err_t *err)
 {
-        if (!s->producer)
+        const lc_local_ends_t *local = s->t->sv->local;
+
+        if (!s->producer && local)
+                s->producer = lc_producer_local_new(&local->local, &s->t->waker, on_report, s);
+        else if (!s->producer)
                 s->producer = lc_producer_new(s->conf, &s->t->waker, on_report, s, err);
         return s->producer ? 0 : -1;
 }

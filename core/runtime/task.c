@@ -255,6 +255,8 @@ static int build(lc_task_t *t, lc_err_t *err)
         lc_operator_init(&t->op, t->connector, t->id, t->ops->role == LC_SCRIPT_SINK_TASK, t->config);
         t->op.wait = wait_cancel;
         t->op.wait_arg = t;
+        if (t->sv->local)
+                lc_operator_add(&t->op, t->sv->local->reporter(t->sv->local->arg));
         if (!(t->key = lc_services_converter(t->sv, t->plugins, t->config, "key", err)) ||
             !(t->value = lc_services_converter(t->sv, t->plugins, t->config, "value", err)) ||
             !(t->header = lc_services_converter(t->sv, t->plugins, t->config, "header", err)))
@@ -322,6 +324,12 @@ static int run(lc_task_t *t, bool *started, lc_err_t *err)
         return t->ops->execute(t, err);
 }
 
+void lc_task_end_failed(lc_task_t *t, const char *what, const lc_err_t *err)
+{
+        if (t->sv->local)
+                t->sv->local->failed(t->sv->local->arg, what, err);
+}
+
 static void close_all(lc_task_t *t, bool started)
 {
         int limit = t->sv->call_ms;
@@ -331,8 +339,10 @@ static void close_all(lc_task_t *t, bool started)
         if (!limit) /* a status waits for it */
                 limit = t->sv->graceful_ms < INT32_MAX ? (int)t->sv->graceful_ms : INT32_MAX;
         lc_script_owner(t, limit > 0 ? limit : 1);
-        if (started && lc_script_stop(t->script, &err))
+        if (started && lc_script_stop(t->script, &err)) {
                 lc_log(LC_WARN, "TASK", "%s Could not stop task: %s", t->label, err.msg);
+                lc_task_end_failed(t, "stop", &err);
+        }
         if (t->ops)
                 t->ops->close(t);
         lc_script_free(t->script); /* after the last batch it may have made was given back */
@@ -374,14 +384,16 @@ static void *task_thread(void *arg)
         failed = run(t, &started, &err) != 0;
         stopped = lc_task_stopping(t); /* a failure while stopping ends UNASSIGNED */
         trace = failed ? lc_err_trace(&err) : NULL;
-        if (failed && stopped)
+        if (failed && stopped) {
                 lc_log(LC_WARN, "TASK", "%s Task failed while it was being stopped: %s", t->label, trace);
-        else if (failed)
-                lc_log(LC_ERROR, "TASK",
+                lc_task_end_failed(t, "the task's end", &err);
+        } else if (failed) { /* the status says it, too, and that is what a person without Kafka is shown */
+                lc_log(t->sv->local ? LC_DEBUG : LC_ERROR, "TASK",
                        "%s Task threw an uncaught and unrecoverable exception. Task is being killed and will "
                        "not "
                        "recover until manually restarted: %s",
                        t->label, trace);
+        }
         close_all(t, started);
         if (failed && !stopped)
                 lc_task_status(t, LC_FAILED, trace);

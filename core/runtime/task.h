@@ -92,6 +92,8 @@ void lc_task_status(lc_task_t *t, lc_state_t state, const char *trace);
 /* One try of something that may be retriable; between tries 1 s to 60 s, the reason in the status.
  * 0, -1, or 1: stopped before it succeeded. */
 int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_err_t *err), lc_err_t *err);
+/* Something failed that no status will show: lc_local_ends_t is told. */
+void lc_task_end_failed(lc_task_t *t, const char *what, const lc_err_t *err);
 /* Forget wake-ups of the script's waker that were not for the end. */
 void lc_task_rearm(lc_task_t *t);
 /* Skip work for what every C converter maps to null: no schema, no value. */

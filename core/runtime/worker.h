@@ -12,6 +12,7 @@
 #include "config/plugin.h"
 #include "config/worker_config.h"
 #include "kafka/group.h"
+#include "kafka/local.h"
 #include "storage/config_store.h"
 #include "storage/offset_store.h"
 #include "storage/status_store.h"
@@ -28,7 +29,16 @@ typedef struct lc_worker_deps {
          * commit; NULL: always. */
         bool (*may_work)(void *arg);
         void *arg;
+        const struct lc_local_ends *local; /* NULL: tasks work with Kafka */
 } lc_worker_deps_t;
+/* Tasks without Kafka (luaconnect try). Borrowed; outlives the worker's threads. */
+typedef struct lc_local_ends {
+        lc_local_t local;
+        struct lc_reporter *(*reporter)(void *arg); /* one more reporter of failing records, a task */
+        /* On the task's thread: what failed while it was being ended, after its last status. */
+        void (*failed)(void *arg, const char *what, const lc_err_t *err);
+        void *arg;
+} lc_local_ends_t;
 lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err);
 void lc_worker_free(lc_worker_t *w);                               /* stops what still runs */
 void lc_worker_set_generation(lc_worker_t *w, int32_t generation); /* for statuses */

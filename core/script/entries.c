@@ -72,6 +72,15 @@ static void add_folder(lc_entries_t *out, const char *folder, const char *root, 
         free(path);
 }
 
+static void add_file(lc_entries_t *out, const char *path, const char *name, bool standard,
+                     lc_plugin_type_t guess)
+{
+        char *root = lc_strndup(name, strlen(name) - 4);
+
+        add(out, path, NULL, root, standard, guess);
+        free(root);
+}
+
 /* Says why an entry that looks like a plugin is none; of others (notes.txt) nothing. */
 static void warn_of_entry(const char *path)
 {
@@ -110,9 +119,7 @@ static void find_in(lc_entries_t *out, const char *folder, bool standard, lc_plu
                 if (is_file(init)) {
                         add_folder(out, path, names.v[i], standard, guess);
                 } else if (ends_with(names.v[i], ".lua") && is_file(path)) {
-                        char *root = lc_strndup(names.v[i], strlen(names.v[i]) - 4);
-                        add(out, path, NULL, root, standard, guess);
-                        free(root);
+                        add_file(out, path, names.v[i], standard, guess);
                 } else if (ends_with(names.v[i], ".jar") || ends_with(names.v[i], ".zip")) {
                         warn_of_java(path, say);
                 } else if (!standard && say) {
@@ -137,6 +144,9 @@ static void find_element(lc_entries_t *out, const char *element, bool say)
                            LC_PLUGIN_SOURCE);
         else if (is_dir(path))
                 find_in(out, path, false, LC_PLUGIN_SOURCE, say);
+        else if (ends_with(path, ".lua") && is_file(path))
+                add_file(out, path, strrchr(path, '/') ? strrchr(path, '/') + 1 : path, false,
+                         LC_PLUGIN_SOURCE);
         else if (ends_with(path, ".jar") || ends_with(path, ".zip"))
                 warn_of_java(path, say);
         else if (say)
