@@ -35,13 +35,13 @@ local function round(m, what, worker, topic, size)
 end
 
 return function(m)
-  local broker = kafka.broker { own = true, settings = { "num.partitions=1" } }
+  local broker = kafka.broker { own = true, tuned = true, settings = { "num.partitions=1" } }
   local topic = kafka.unique "bench-sink"
   local _, status = proc.run(("kcat -b %s -P -t %s -l %s"):format(broker.bootstrap, topic, m.wrapped(m.lines, 100)))
   assert(status == 0)
   m.wait_count(broker, topic, m.lines)
   local ours = kafka.worker { broker = broker }
-  local java = m.java and kafka.worker { broker = broker, java = true }
+  local java = m.java and kafka.worker { broker = broker, java = true, tuned = true }
   round(m, "warm-up", ours, topic, m.lines * 100)
   for _ = 1, m.rounds do round(m, "ours", ours, topic, m.lines * 100) end
   if java then

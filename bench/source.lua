@@ -37,10 +37,10 @@ local function kcat_round(m, broker, file)
 end
 
 return function(m)
-  local broker = kafka.broker { own = true, settings = { "num.partitions=1" } }
+  local broker = kafka.broker { own = true, tuned = true, settings = { "num.partitions=1" } }
   local file, wrapped = m.file(m.lines, 100), m.wrapped(m.lines, 100)
   local ours = kafka.worker { broker = broker }
-  local java = m.java and kafka.worker { broker = broker, java = true }
+  local java = m.java and kafka.worker { broker = broker, java = true, tuned = true }
   worker_round(m, broker, "warm-up", ours, m.file(10000, 100) and file)
   for _ = 1, m.rounds do
     worker_round(m, broker, "ours", ours, file)

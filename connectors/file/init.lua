@@ -6,6 +6,28 @@ local function given(file) return file ~= nil and file ~= "" end
 
 local Source = {}
 
+-- Standard transforms and predicates that never look at a record's timestamp; InsertField only for timestamp.field.
+local BLIND = {}
+for name in ("Cast DropHeaders ExtractField Filter Flatten HeaderFrom HoistField InsertField InsertHeader MaskField "
+  .. "RegexRouter ReplaceField SetSchemaMetadata TimestampConverter ValueToKey"):gmatch "%a+" do
+  BLIND["org.apache.kafka.connect.transforms." .. name] = true
+end
+for name in ("HasHeaderKey RecordIsTombstone TopicNameMatches"):gmatch "%a+" do
+  BLIND["org.apache.kafka.connect.transforms.predicates." .. name] = true
+end
+
+-- Java stamps each record with the wall clock, which only transforms can see. Where none looks the producer's own
+-- time is the same, and quicker.
+local function clock_is_seen(config)
+  for alias in (config.transforms or ""):gmatch "[^%s,]+" do
+    local prefix = "transforms." .. alias
+    local class, predicate = config[prefix .. ".type"] or "", config[prefix .. ".predicate"]
+    if not BLIND[class:match "^[^$]*"] or config[prefix .. ".timestamp.field"] then return true end
+    if predicate and not BLIND[config["predicates." .. predicate .. ".type"] or ""] then return true end
+  end
+  return false
+end
+
 -- The stored position, 0 without one.
 local function stored_position(ctx, file)
   local offset = ctx.offsets:get({ filename = file }, { floats = true }) -- Java refuses 3.0 too
@@ -23,9 +45,7 @@ function Source:start(ctx)
     batch_size = c["batch.size"],
     position = given(c.file) and stored_position(ctx, c.file) or 0,
     skip_large = c["errors.tolerance"] == "all",
-    -- Java stamps each record with the wall clock, which only transforms can see: without them the producer's
-    -- own time is the same, and quicker
-    timestamps = given(c.transforms),
+    timestamps = clock_is_seen(c),
   }
 end
 

@@ -48,6 +48,26 @@ void lc_buf_addc(lc_buf_t *b, char c)
         lc_buf_add(b, &c, 1);
 }
 
+void lc_buf_addi(lc_buf_t *b, int64_t n)
+{
+        static const char pairs[] =
+                "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                "8081828384858687888990919293949596979899";
+        uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+        char text[24], *end = text + sizeof(text), *at = end;
+
+        for (; left >= 100; left /= 100)
+                memcpy(at -= 2, pairs + 2 * (left % 100), 2);
+        if (left >= 10)
+                memcpy(at -= 2, pairs + 2 * left, 2);
+        else
+                *--at = (char)('0' + left);
+        if (n < 0)
+                *--at = '-';
+        lc_buf_add(b, at, (size_t)(end - at));
+}
+
 void lc_buf_vprintf(lc_buf_t *b, const char *fmt, va_list ap)
 {
         va_list again;

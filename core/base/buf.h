@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct lc_buf {
@@ -30,6 +31,7 @@ int lc_buf_reserve(lc_buf_t *b, size_t more);
 void lc_buf_add(lc_buf_t *b, const void *data, size_t n);
 void lc_buf_adds(lc_buf_t *b, const char *s);
 void lc_buf_addc(lc_buf_t *b, char c);
+void lc_buf_addi(lc_buf_t *b, int64_t n); /* in decimal */
 void lc_buf_printf(lc_buf_t *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void lc_buf_vprintf(lc_buf_t *b, const char *fmt, va_list ap);
 void lc_buf_clear(lc_buf_t *b); /* keeps the memory */

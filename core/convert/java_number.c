@@ -148,7 +148,7 @@ static void round_up(digits_t *o)
 /* A whole number, the low `insignificant` digits of which are noise. */
 static void whole_digits(digits_t *o, int64_t v, int insignificant)
 {
-        char text[24];
+        char text[24], *at = text + sizeof(text);
         int len;
 
         o->exp = 0;
@@ -160,11 +160,14 @@ static void whole_digits(digits_t *o, int64_t v, int insignificant)
                 if (rest >= p >> 1)
                         v++;
         }
-        len = snprintf(text, sizeof(text), "%lld", (long long)v);
+        do {
+                *--at = (char)('0' + v % 10);
+        } while ((v /= 10) > 0);
+        len = (int)(text + sizeof(text) - at);
         o->exp += len;
-        while (len > 1 && text[len - 1] == '0')
+        while (len > 1 && at[len - 1] == '0')
                 len--;
-        memcpy(o->d, text, (size_t)len);
+        memcpy(o->d, at, (size_t)len);
         o->n = len;
 }
 
@@ -357,7 +360,8 @@ static void print(lc_buf_t *out, const digits_t *o)
                         lc_buf_add(out, o->d + 1, (size_t)(o->n - 1));
                 else
                         lc_buf_addc(out, '0');
-                lc_buf_printf(out, "E%d", e - 1);
+                lc_buf_addc(out, 'E');
+                lc_buf_addi(out, e - 1);
         }
 }
 

@@ -23,7 +23,7 @@
         "%zu]"
 #define ANY_VALUE "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 
-enum { MAX_TOKEN = 256, FEW = 16 };
+enum { MAX_TOKEN = 256, FEW = 100, SLOTS = 256 };
 
 typedef struct lc_json_doc {
         lc_json_t root; /* first: lc_json_free() gets its address */
@@ -407,19 +407,47 @@ static void drop_next(lc_json_t **link, lc_json_t *object)
         object->len--;
 }
 
+/* Of the length and both ends of a key: names that differ in the middle only meet in one slot. */
+static unsigned quick_hash(const lc_json_t *n)
+{
+        uint64_t first = 0, last = 0;
+        size_t len = n->key_len;
+
+        if (len >= 8) {
+                memcpy(&first, n->key, 8);
+                memcpy(&last, n->key + len - 8, 8);
+        } else if (len >= 4) {
+                memcpy(&first, n->key, 4);
+                memcpy(&last, n->key + len - 4, 4);
+        } else if (len) {
+                first = (unsigned char)n->key[0] | (uint64_t)(unsigned char)n->key[len / 2] << 8;
+                last = (unsigned char)n->key[len - 1];
+        }
+        return (unsigned)(((first ^ last << 1 ^ len) * 0x9E3779B97F4A7C15u) >> 56);
+}
+
+/* Up to FEW members: a table on the stack. */
 static void unique_few(lc_json_t *object)
 {
-        for (lc_json_t *a = object->child; a; a = a->next)
-                for (lc_json_t **link = &a->next; *link;) {
-                        lc_json_t *b = *link;
+        lc_json_t *seen[FEW];
+        unsigned char slots[SLOTS] = {0}; /* number in seen[] + 1 */
+        unsigned n = 0;
 
-                        if (same_key(a, b)) {
-                                drop_next(link, object);
-                                replace_node(a, b);
-                        } else {
-                                link = &b->next;
-                        }
+        for (lc_json_t **link = &object->child; *link;) {
+                lc_json_t *a = *link;
+                unsigned h = quick_hash(a);
+
+                while (slots[h] && !same_key(seen[slots[h] - 1], a))
+                        h = (h + 1) % SLOTS;
+                if (slots[h]) {
+                        drop_next(link, object);
+                        replace_node(seen[slots[h] - 1], a);
+                } else {
+                        seen[n++] = a;
+                        slots[h] = (unsigned char)n;
+                        link = &a->next;
                 }
+        }
 }
 
 static int unique_many(lc_json_parser_t *ps, lc_json_t *object)

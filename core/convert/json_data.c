@@ -9,7 +9,6 @@
 #include "data/schema_builder.h"
 #include "data/validate.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +90,7 @@ static int write_logical(const lc_json_options_t *o, const lc_schema_t *s, const
                 return bad(err,
                            "Kafka Connect Time type should not have any date fields set to non-zero values.");
         }
-        lc_buf_printf(out, "%" PRId64, n);
+        lc_buf_addi(out, n);
         return 0;
 }
 
@@ -124,6 +123,12 @@ static int write_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_
         for (uint32_t i = 0; i < v->len; i++) {
                 const lc_value_t *e = &v->u.items[2 * (order ? order[i] : i)];
 
+                if (object && e->type == LC_STRING && !(ks && ks->logical)) {
+                        lc_json_write_name(out, e->u.s, e->len, i > 0);
+                        if (lc_json_write_value(o, vs, e + 1, out, err) < 0)
+                                goto done;
+                        continue;
+                }
                 if (i)
                         lc_buf_addc(out, ',');
                 if (!object)
@@ -154,10 +159,7 @@ static int write_struct(const lc_json_options_t *o, const lc_schema_t *s, const 
                 return bad(err, "Mismatching schema.");
         lc_buf_addc(out, '{');
         for (uint32_t i = 0; i < s->nfields; i++) {
-                if (i)
-                        lc_buf_addc(out, ',');
-                lc_json_write_string(out, s->fields[i].name, strlen(s->fields[i].name));
-                lc_buf_addc(out, ':');
+                lc_json_write_name(out, s->fields[i].name, strlen(s->fields[i].name), i > 0);
                 if (lc_json_write_value(o, s->fields[i].schema, &v->u.st->fields[i], out, err) < 0)
                         return -1;
         }
@@ -201,7 +203,7 @@ static int write_null(const lc_json_options_t *o, const lc_schema_t *s, lc_buf_t
                 return bad(
                         err,
                         "Conversion error: null value for field that is required and has no default value");
-        lc_buf_adds(out, "null");
+        lc_buf_add(out, "null", 4);
         return 0;
 }
 
@@ -223,14 +225,14 @@ int lc_json_write_value(const lc_json_options_t *o, const lc_schema_t *s, const 
         case LC_INT16:
         case LC_INT32:
         case LC_INT64:
-                lc_buf_printf(out, "%" PRId64, v->u.i);
+                lc_buf_addi(out, v->u.i);
                 return 0;
         case LC_FLOAT32:
         case LC_FLOAT64:
                 write_float(v, out);
                 return 0;
         case LC_BOOLEAN:
-                lc_buf_adds(out, v->u.i ? "true" : "false");
+                lc_buf_add(out, v->u.i ? "true" : "false", v->u.i ? 4 : 5);
                 return 0;
         case LC_STRING:
                 lc_json_write_string(out, v->u.s, v->len);

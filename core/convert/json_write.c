@@ -86,11 +86,40 @@ static inline unsigned stops(__m128i v)
 }
 #endif
 
+#ifdef __SSE2__
+/* 4 to 15 bytes by their first and last 8 or 4, if none needs an escape. */
+static inline bool copy_short(char *out, const char *s, size_t n)
+{
+        if (n >= 8) {
+                uint64_t first, last;
+
+                memcpy(&first, s, 8);
+                memcpy(&last, s + n - 8, 8);
+                if (stops(_mm_set_epi64x((long long)last, (long long)first)))
+                        return false;
+                memcpy(out, &first, 8);
+                memcpy(out + n - 8, &last, 8);
+        } else {
+                uint32_t first, last;
+
+                memcpy(&first, s, 4);
+                memcpy(&last, s + n - 4, 4);
+                if (stops(_mm_set_epi32((int)last, (int)first, (int)last, (int)first)))
+                        return false;
+                memcpy(out, &first, 4);
+                memcpy(out + n - 4, &last, 4);
+        }
+        return true;
+}
+#endif
+
 char *lc_json_escape(char *out, const char *s, size_t n)
 {
         const char *end = s + n;
 
 #ifdef __SSE2__
+        if (n >= 4 && n < 16 && copy_short(out, s, n))
+                return out + n;
         /* copy while looking: what was copied too much is overwritten */
         while (end - s >= 16) {
                 __m128i v = _mm_loadu_si128((const __m128i *)s);
@@ -175,6 +204,24 @@ void lc_json_write_string(lc_buf_t *out, const char *s, size_t n)
         out->len = (size_t)(at - out->p);
 }
 
+void lc_json_write_name(lc_buf_t *out, const char *name, size_t n, bool comma)
+{
+        size_t room = n < 4096 ? lc_json_escaped_max(n) : lc_json_escaped_size(name, n) + 16;
+        char *at;
+
+        if (lc_buf_reserve(out, room + 4) < 0)
+                return;
+        at = out->p + out->len;
+        *at = ',';
+        at += comma;
+        *at++ = '"';
+        at = lc_json_escape(at, name, n);
+        *at++ = '"';
+        *at++ = ':';
+        *at = '\0';
+        out->len = (size_t)(at - out->p);
+}
+
 static void write_scalar(lc_buf_t *out, const lc_json_t *node)
 {
         switch (node->type) {
@@ -209,8 +256,7 @@ static void write_node(lc_buf_t *out, const lc_json_t *node, bool sorted);
 
 static void write_member(lc_buf_t *out, const lc_json_t *c, bool sorted)
 {
-        lc_json_write_string(out, c->key, c->key_len);
-        lc_buf_addc(out, ':');
+        lc_json_write_name(out, c->key, c->key_len, false);
         write_node(out, c, sorted);
 }
 

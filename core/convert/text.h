@@ -40,6 +40,8 @@ static inline size_t lc_json_escaped_max(size_t n)
 {
         return n * 6 + 16;
 }
+/* Append [,]"name": */
+void lc_json_write_name(lc_buf_t *out, const char *name, size_t n, bool comma);
 size_t lc_json_escaped_size(const char *s, size_t n); /* the exact size; add 16 bytes of room to it */
 
 void lc_base64_append(lc_buf_t *out, const void *p, size_t n);

@@ -9,9 +9,18 @@ local _M = {}
 local home = os.getenv "LC_KAFKA_HOME" or (os.getenv "HOME" .. "/.cache/luaconnect/kafka-4.3.1")
 local program = os.getenv "LUACONNECT" or "build/luaconnect"
 
+-- What Kafka's start scripts give every JVM, with their heaps. Specs use less: a small heap, and no second compiler.
+local tuned = { "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
+  "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true" }
+
 local function java(t)
-  local cmd = { "java", "-Xmx" .. (t.heap or "384m"), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-    "-Dlog4j2.configurationFile=" .. home .. "/log4j2.yaml", "-cp", home .. "/lib/*" }
+  local cmd = { "java" }
+  local heap = t.tuned and { "-Xms" .. t.tuned, "-Xmx" .. t.heap } or { "-Xmx" .. (t.heap or "384m") }
+  for _, a in ipairs(heap) do cmd[#cmd + 1] = a end
+  for _, a in ipairs(t.tuned and tuned or { "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1" }) do cmd[#cmd + 1] = a end
+  for _, a in ipairs { "-Dlog4j2.configurationFile=" .. home .. "/log4j2.yaml", "-cp", home .. "/lib/*" } do
+    cmd[#cmd + 1] = a
+  end
   for _, a in ipairs(t) do cmd[#cmd + 1] = a end
   cmd.name, cmd.dir = t.name, t.dir
   return proc.start(cmd)
@@ -26,7 +35,8 @@ local function port_open(port)
 end
 
 function Broker:start()
-  self.process = java { "kafka.Kafka", self.dir .. "/server.properties", name = "broker", dir = self.dir }
+  self.process = java { "kafka.Kafka", self.dir .. "/server.properties", name = "broker", dir = self.dir,
+    tuned = self.tuned and "1G", heap = self.tuned and "1G" }
   proc.wait_for("the broker on port " .. self.port, function()
     if not self.process:alive() then error("the broker ended: " .. self.process:log():sub(-2000)) end
     return port_open(self.port)
@@ -87,14 +97,15 @@ end
 
 local shared
 --- broker { own = true, settings = { "k=v" }, port = }: with proxied = { port =, advertised = } it has a second
--- listener on `port`, and tells its clients there to connect to `advertised`, the port of a proxy.
+-- listener on `port`, and tells its clients there to connect to `advertised`, the port of a proxy. tuned = true: the
+-- JVM options of Kafka's own start scripts (benchmarks).
 function _M.broker(t)
   t = t or {}
   if not t.own and shared then return shared end
   assert(proc.read(home .. "/ready"), "no Kafka in " .. home .. ": run ./dev kafka fetch")
   local port, controller = t.port or proc.free_port(), proc.free_port()
   local dir = proc.tmpdir "broker"
-  local b = setmetatable({ port = port, dir = dir, bootstrap = "127.0.0.1:" .. port }, Broker)
+  local b = setmetatable({ port = port, dir = dir, tuned = t.tuned, bootstrap = "127.0.0.1:" .. port }, Broker)
   local lines = {
     "process.roles=broker,controller", "node.id=1", "controller.quorum.voters=1@127.0.0.1:" .. controller,
     ("listeners=PLAINTEXT://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d"):format(port, controller),
@@ -146,7 +157,8 @@ function Worker:log() return self.process:log() end
 function Worker:start(wait)
   if self.java then
     self.process = java { "org.apache.kafka.connect.cli.ConnectDistributed", self.file, name = "connect-java",
-      dir = self.dir, heap = self.heap }
+      dir = self.dir, heap = self.heap or self.tuned and "2G",
+        tuned = self.tuned and "256M" }
   else
     self.process = proc.start { program, "distributed", self.file, name = "worker", dir = self.dir, env = self.env }
   end
@@ -193,7 +205,7 @@ end
 --- Where ./dev kafka fetch has put MirrorMaker's connectors, for a Java worker's plugin.path.
 _M.java_plugins = home .. "/plugins," .. home .. "/mirror"
 
---- worker { broker =, id = "group", java = bool, config = {k=v}, start = false, env =, heap = "256m" }: the lab's settings on
+--- worker { broker =, id = "group", java = bool, config = {k=v}, start = false, env =, heap = "256m", tuned = }: the lab's settings on
 -- this broker; all workers of one id share group and internal topics.
 function _M.worker(t)
   local port = t.port or proc.free_port()
@@ -216,7 +228,7 @@ function _M.worker(t)
   table.sort(lines)
   proc.write(dir .. "/worker.properties", table.concat(lines, "\n") .. "\n")
   local w = setmetatable({ port = port, id = id, dir = dir, java = t.java, env = t.env, heap = t.heap,
-    file = dir .. "/worker.properties", url = "http://127.0.0.1:" .. port }, Worker)
+    tuned = t.tuned, file = dir .. "/worker.properties", url = "http://127.0.0.1:" .. port }, Worker)
   if t.start ~= false then w:start() end
   return w
 end

@@ -65,12 +65,31 @@ describe("connectors/file", function()
     source({ file = dir .. "/b", topic = "t" }, { ['{"filename":"' .. dir .. '/b"}'] = '{"other":1}' })
   end)
 
-  it("source: with transforms records carry the wall clock", function()
-    k.write(dir .. "/a", "x\n")
-    local before = os.time() * 1000
-    local s = source { file = dir .. "/a", topic = "t", transforms = "ts" }
-    local b = s:poll()
-    assert.is_true(tonumber(b.records[0].timestamp) >= before)
+  it("source: records carry the wall clock where a transform or predicate may look at it", function()
+    local P = "org.apache.kafka.connect.transforms."
+    local function stamped(config)
+      k.write(dir .. "/a", "x\n")
+      config.file, config.topic = dir .. "/a", "t"
+      local before = os.time() * 1000
+      local t = tonumber(source(config):poll().records[0].timestamp)
+      assert.is_true(t == -1 or t >= before)
+      return t ~= -1
+    end
+    assert.is_false(stamped {})
+    assert.is_true(stamped { transforms = "ts" })
+    assert.is_true(stamped { transforms = "a", ["transforms.a.type"] = "my.Own" })
+    assert.is_true(stamped { transforms = "a", ["transforms.a.type"] = P .. "TimestampRouter" })
+    local two = { transforms = " a, b", ["transforms.a.type"] = P .. "HoistField$Value", ["transforms.a.field"] = "x",
+      ["transforms.b.type"] = P .. "InsertField$Value", ["transforms.b.static.field"] = "y",
+      ["transforms.c.type"] = "my.Own" }
+    assert.is_false(stamped(two))
+    two["transforms.b.timestamp.field"] = "t"
+    assert.is_true(stamped(two))
+    two["transforms.b.timestamp.field"], two["transforms.a.predicate"] = nil, "p"
+    two["predicates.p.type"] = P .. "predicates.RecordIsTombstone"
+    assert.is_false(stamped(two))
+    two["predicates.p.type"] = "my.Predicate"
+    assert.is_true(stamped(two))
   end)
 
   it("source: batch.size lines a poll", function()
