@@ -2,7 +2,9 @@
 -- payload: a struct of 20 fields in its envelope, or the same as a map without schema.
 local LINES = 250
 
-local function field(name, type, more) return ('{"type":"%s",%s,"field":"%s"}'):format(type, more or '"optional":false', name) end
+local function field(name, type, more)
+  return ('{"type":"%s",%s,"field":"%s"}'):format(type, more or '"optional":false', name)
+end
 
 local fields = {
   field("id", "int64"), field("customer", "string"), field("email", "string"), field("age", "int32"),
@@ -12,17 +14,20 @@ local fields = {
   field("updated", "int64", '"optional":true,"name":"org.apache.kafka.connect.data.Timestamp","version":1'),
   field("amount", "bytes", '"optional":false,"name":"org.apache.kafka.connect.data.Decimal","version":1,'
     .. '"parameters":{"scale":"2"}'),
-  '{"type":"struct","fields":[' .. table.concat({ field("street", "string"), field("city", "string"), field("zip", "string"),
-    field("country", "string", '"optional":true'), field("lat", "double"), field("lon", "double") }, ",")
+  '{"type":"struct","fields":[' .. table.concat({ field("street", "string"), field("city", "string"),
+    field("zip", "string"), field("country", "string", '"optional":true'), field("lat", "double"),
+    field("lon", "double") }, ",")
     .. '],"optional":false,"field":"address"}',
   '{"type":"array","items":{"type":"string","optional":false},"optional":false,"field":"tags"}',
   field("verified", "boolean", '"optional":true'), field("rating", "double", '"optional":true'),
   field("session", "string"), field("agent", "string"), field("comment", "string", '"optional":true'),
 }
-local schema = '{"type":"struct","fields":[' .. table.concat(fields, ",") .. '],"optional":false,"name":"bench.Customer"}'
+local schema = '{"type":"struct","fields":[' .. table.concat(fields, ",")
+  .. '],"optional":false,"name":"bench.Customer"}'
 
 local words = {}
-for w in ("the quick brown fox jumps over a lazy dog while seven wizards mix green potions for grumpy queens and kings"):gmatch "%a+" do
+for w in ("the quick brown fox jumps over a lazy dog while seven wizards mix green potions for grumpy queens "
+  .. "and kings"):gmatch "%a+" do
   words[#words + 1] = w
 end
 
@@ -67,8 +72,8 @@ local function payload(schemas)
     '"created":' .. ("%.0f"):format(1.6e12 + random(2147483647) * 50),
     '"updated":' .. either(("%.0f"):format(1.7e12 + random(2147483647))),
     '"amount":' .. (schemas and amount() or ("%d.%02d"):format(random(1000000), random(100))),
-    ('"address":{"street":"%s %d","city":"K\195\182ln %s","zip":"%05d","country":%s,"lat":%.4f,"lon":%.4f}'):format(text(2),
-      random(400), text(1), random(99999), either('"DE"'), random(900000) / 10000, -random(1800000) / 10000),
+    ('"address":{"street":"%s %d","city":"K\195\182ln %s","zip":"%05d","country":%s,"lat":%.4f,"lon":%.4f}'):format(
+      text(2), random(400), text(1), random(99999), either('"DE"'), random(900000) / 10000, -random(1800000) / 10000),
     '"tags":[' .. table.concat(tags, ",") .. "]",
     '"verified":' .. either "true",
     '"rating":' .. either(("%.1f"):format(random(50) / 10)),

@@ -37,8 +37,9 @@ end
 
 return function(m)
   -- what was counted may go: a round with schemas writes a gigabyte
-  local broker = kafka.broker { own = true, tuned = true, settings = { "num.partitions=1", "log.segment.bytes=134217728",
-    "log.retention.bytes=268435456", "log.retention.check.interval.ms=5000", "log.segment.delete.delay.ms=1000" } }
+  local broker = kafka.broker { own = true, tuned = true, settings = { "num.partitions=1",
+    "log.segment.bytes=134217728", "log.retention.bytes=268435456", "log.retention.check.interval.ms=5000",
+    "log.segment.delete.delay.ms=1000" } }
   local file = m.file(m.lines, 100)
   local ours = kafka.worker { broker = broker }
   local java = m.java and kafka.worker { broker = broker, java = true, tuned = true }

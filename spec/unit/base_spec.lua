@@ -53,6 +53,13 @@ describe("buf", function()
     local b = ffi.new "lc_buf_t"
     for _ = 1, 1000 do C.lc_buf_add(b, "abc", 3) end
     C.lc_buf_addc(b, 33)
+    for _, n in ipairs { "0", "9", "10", "-1", "99", "100", "-12345", "9223372036854775807", "-9223372036854775808" } do
+      local number = ffi.new "lc_buf_t"
+      C.lc_buf_addi(number, n:sub(1, 1) == "-" and -ffi.cast("int64_t", loadstring("return " .. n:sub(2) .. "ULL")())
+        or loadstring("return " .. n .. "LL")())
+      assert.are.equal(n, ffi.string(number.p, number.len))
+      C.lc_buf_free(number)
+    end
     C.lc_buf_printf(b, "%d-%s", ffi.cast("int", 42), ffi.cast("const char *", "z"))
     assert.are.equal(0, b.p[b.len])
     assert.are.equal(("abc"):rep(1000) .. "!42-z", text(b))

@@ -3,6 +3,11 @@ local data = require "spec.support.data"
 local core = require "spec.support.core"
 local C, ffi = core.load { "convert/json.h", "convert/text.h", "convert/converter.h" }
 
+ffi.cdef [[
+double strtod(const char *s, char **end);
+unsigned long long strtoull(const char *s, char **end, int base);
+]]
+
 local function buf(f)
   local b = ffi.new "lc_buf_t"
   f(b)
@@ -41,6 +46,16 @@ describe("reader", function()
     for i = 1, 40 do many[i], want[i] = ('"k%d":%d'):format(i, i), ('"k%d":%d'):format(i, i + 100) end
     for i = 1, 40 do many[40 + i] = ('"k%d":%d'):format(i, i + 100) end
     assert.are.equal("{" .. table.concat(want, ",") .. "}", again("{" .. table.concat(many, ",") .. "}"))
+    for _, n in ipairs { 2, 50, 51, 100, 101, 200 } do -- names of all lengths, some the same at both ends
+      local list, first = {}, {}
+      for i = 1, n do
+        local name = i % 3 == 0 and ("same end %d same end"):format(i) or ("n"):rep(i % 3 == 1 and i or i % 9) .. i
+        first[i] = ('"%s":%d'):format(name, i + 1000)
+        list[i], list[n + i] = ('"%s":%d'):format(name, i), first[i]
+      end
+      assert.are.equal("{" .. table.concat(first, ",") .. "}", again("{" .. table.concat(first, ",") .. "}"))
+      assert.are.equal("{" .. table.concat(first, ",") .. "}", again("{" .. table.concat(list, ",") .. "}"))
+    end
   end)
 
   it("decodes escapes and other encodings", function()
@@ -125,6 +140,28 @@ describe("reader", function()
     assert.are.same({ "7766279631452241920LL", false }, { int "1e+20" })
     assert.are.equal(1 / 0, C.lc_json_double(parse "1e400"))
     assert.are.equal(1 / 0, 1 / C.lc_json_double(parse "-0.0"))
+    for text, want in pairs { ["999999999999999999"] = true, ["-999999999999999999"] = true, ["-9223372036854775808"] = true,
+      ["9223372036854775808"] = false, ["9999999999999999999"] = false, ["-9223372036854775809"] = false } do
+      assert.are.same({ tostring(ffi.C.strtoull(text, nil, 10)):gsub("ULL", ""), want },
+        { tostring(ffi.cast("uint64_t", C.lc_json_int64(parse(text), exact))):gsub("ULL", ""), exact[0] }, text)
+    end
+  end)
+
+  it("reads short and long fractions as strtod does", function()
+    math.randomseed(4711)
+    local function digits(n)
+      local t = {}
+      for i = 1, n do t[i] = math.random(0, 9) end
+      return table.concat(t)
+    end
+    local function check(text) assert.are.equal(ffi.C.strtod(text, nil), C.lc_json_double(parse(text)), text) end
+    for _ = 1, 20000 do
+      check((math.random(2) == 1 and "-" or "") .. math.random(1, 9) .. digits(math.random(0, 17)) .. "."
+        .. digits(math.random(1, 24)))
+      check("0." .. ("0"):rep(math.random(0, 24)) .. digits(math.random(1, 17)) .. "1")
+    end
+    for _, text in ipairs { "0.1", "9007199254740993.0", "999999999999999.9", "123456789012345", "1.5e-7", "0.30000000000000004",
+      "1.0E23", "0.0000000000000000000001" } do check(text) end
   end)
 end)
 
@@ -139,6 +176,15 @@ describe("writer", function()
       assert.are.equal('"' .. s .. '\\"y"', quoted(s .. '"y'))
       assert.are.equal('"' .. s .. 'ü"', quoted(s .. "ü"))
       assert.are.equal('"\\n' .. s .. '"', quoted("\n" .. s))
+    end
+    for n = 1, 20 do -- an escape at every place of a short text, and in names
+      for i = 1, n do
+        local s = ("x"):rep(i - 1) .. "\t" .. ("y"):rep(n - i)
+        assert.are.equal('"' .. s:gsub("\t", "\\t") .. '"', quoted(s))
+        assert.are.equal(',"' .. s:gsub("\t", "\\t") .. '":', buf(function(b) C.lc_json_write_name(b, s, #s, true) end))
+        s = ("x"):rep(i - 1) .. "ü" .. ("y"):rep(n - i)
+        assert.are.equal('"' .. s .. '":', buf(function(b) C.lc_json_write_name(b, s, #s, false) end))
+      end
     end
     assert.are.equal('"' .. ("\\n"):rep(5000) .. '"', quoted(("\n"):rep(5000)))
     assert.are.equal('"\239\191\189a"', quoted "\255a")
