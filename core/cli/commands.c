@@ -78,8 +78,9 @@ const lc_command_t lc_commands[] = {
          .help = "run the examples of plugins and the specs (spec/*_spec.lua) beside them",
          .run = lc_cmd_author,
          .operands = "file",
-         .more = "PATH is a plugin's file or folder, a spec, or a folder with plugins in it. Specs are "
-                 "busted's.\n"
+         .more = "PATH is a plugin's file or folder, a spec, a folder with plugins in it, or the class of a "
+                 "standard\n"
+                 "plugin. Specs are busted's.\n"
                  "Status: 0; 1 when an example or a spec fails; 2 when a path or a plugin is wrong.\n"},
         {.name = "lint",
          .arguments = "PATH...",

@@ -167,7 +167,9 @@ static void report(lc_reporter_t *base, const lc_failure_t *f)
         else if (r && r->u.src.partition)
                 fprintf(stderr, "record of %s: ", r->u.src.partition->json);
         fprintf(stderr, "%s: ",
-                f->stage == LC_STAGE_TASK_PUT ? "put" : f->class_name ? short_class(f->class_name) : "?");
+                f->stage == LC_STAGE_TASK_PUT ? "put"
+                : f->class_name               ? short_class(f->class_name)
+                                              : "?");
         fprintf(stderr, "%s%s%s\n", f->err->cls ? short_class(f->err->cls) : "", f->err->cls ? ": " : "",
                 f->err->msg);
         pthread_mutex_unlock(&c->lock);
@@ -409,8 +411,8 @@ static int choose_class(lc_try_t *t, const char *path, lc_err_t *err)
                         one = p;
                         n++;
                 } else {
-                        lc_buf_printf(&others, "%s%s %s", others.len ? ", " : "", lc_plugin_type_name(p->type),
-                                      p->class_name);
+                        lc_buf_printf(&others, "%s%s %s", others.len ? ", " : "",
+                                      lc_plugin_type_name(p->type), p->class_name);
                 }
         }
         if (n == 1 && !lc_props_has(t->config, "connector.class"))

@@ -1,9 +1,11 @@
 /*
- * examples.c - runs the examples of a plugin file before a reload takes it (lua/connect/examples.lua).
+ * examples.c - runs the examples of a plugin file (lua/connect/examples.lua): for `luaconnect test` and
+ * `lint`, and before a reload takes it.
  *
  * Transforms and predicates run in a chain, converters in a state of their own, as they do in a task; of
- * connectors the config is validated. Everything within the load phase's time. Threads:   a pool thread.
- * Tests: spec/unit/reload_spec.lua
+ * connectors the config is validated. Each within the load phase's time.
+ *
+ * Threads:   the caller's.   Tests: spec/unit/reload_spec.lua, kit_author_spec.lua
  */
 #include "script/plugins.h"
 #include "base/alloc.h"
@@ -186,8 +188,17 @@ static bool is_of(const lc_plugin_t *p, lc_plugin_t *const *v, size_t n, const c
         return true;
 }
 
-static int run_all(const lc_plugins_t *set, const lc_plugin_t *p, lc_plugin_t *const *v, size_t n,
-                   int64_t end, lc_err_t *err)
+typedef struct runner {
+        const lc_plugins_t *set;
+        lc_plugin_t *const *v;
+        size_t n;
+        int64_t end; /* of all, 0: never */
+        lc_example_fn *done;
+        void *arg;
+} runner_t;
+
+/* 0; 1: `done` does not want more; -1: they cannot be read. */
+static int run_all(const runner_t *r, const lc_plugin_t *p, lc_err_t *err)
 {
         struct example e = {.plugin = p};
         lc_state_t *st = lc_state_for_plugin(p, NULL, err);
@@ -196,27 +207,51 @@ static int run_all(const lc_plugins_t *set, const lc_plugin_t *p, lc_plugin_t *c
 
         lc_state_free(st);
         for (; rc == 0 && e.i < e.n; e.i++) {
-                int64_t left = end - lc_now_ms();
+                int64_t left = r->end ? r->end - lc_now_ms() : LC_LOAD_PHASE_MS;
                 int ms = left < LC_LOAD_PHASE_MS ? (int)left : LC_LOAD_PHASE_MS;
-                if (!is_of(p, v, n, e.on[e.i]))
+                if (!is_of(p, r->v, r->n, e.on[e.i]))
                         continue;
                 lc_err_clear(&why);
                 if (left <= 0)
                         lc_err_set(&why, LC_FATAL, 0, "the examples take longer than %d ms", ALL_MS);
-                else if (!run_one(set, &e, ms, &why))
-                        continue;
-                rc = lc_err_set(err, LC_FATAL, 0, "example %d of %s: %s", e.i + 1, p->class_name, why.msg);
+                else
+                        run_one(r->set, &e, ms, &why);
+                free(e.problem);
+                e.problem = NULL;
+                rc = r->done(r->arg, p, e.i + 1, why.kind ? &why : NULL);
         }
         free_examples(&e);
         return rc;
 }
 
+int lc_examples_each(const lc_plugins_t *set, lc_plugin_t *const *v, size_t n, lc_example_fn *done, void *arg,
+                     lc_err_t *err)
+{
+        runner_t r = {.set = set, .v = v, .n = n, .done = done, .arg = arg};
+        int rc = 0;
+
+        for (size_t i = 0; i < n && !rc; i++)
+                rc = run_all(&r, v[i], err);
+        return rc < 0 ? -1 : 0;
+}
+
+static int stop_at_failure(void *arg, const lc_plugin_t *p, int number, const lc_err_t *why)
+{
+        lc_err_t *err = arg;
+
+        if (!why)
+                return 0;
+        lc_err_set(err, LC_FATAL, 0, "example %d of %s: %s", number, p->class_name, why->msg);
+        return 1;
+}
+
 int lc_examples_run(const lc_plugins_t *set, lc_plugin_t *const *v, size_t n, lc_err_t *err)
 {
-        int64_t end = lc_now_ms() + ALL_MS;
+        runner_t r = {
+                .set = set, .v = v, .n = n, .end = lc_now_ms() + ALL_MS, .done = stop_at_failure, .arg = err};
 
         for (size_t i = 0; i < n; i++)
-                if (run_all(set, v[i], v, n, end, err))
+                if (run_all(&r, v[i], err))
                         return -1;
         return 0;
 }

@@ -16,8 +16,12 @@ void lc_set_add(lc_plugins_t *set, lc_plugin_t *p);            /* takes it */
 void lc_set_add_broken(lc_plugins_t *set, const lc_entry_t *e, const char *why);
 void lc_set_finish(lc_plugins_t *set); /* C converters; sorted */
 
-/* examples.c: what the examples of these plugins of one file (in `set`) say. -1: one fails, or they take
- * longer than the load phase may. */
+/* examples.c: each example of these plugins of one file: what is wrong with it, or NULL. Until done returns
+ * nonzero. -1: the examples of a plugin cannot be read. */
+typedef int lc_example_fn(void *arg, const lc_plugin_t *p, int number, const lc_err_t *why);
+int lc_examples_each(const lc_plugins_t *set, lc_plugin_t *const *v, size_t n, lc_example_fn *done, void *arg,
+                     lc_err_t *err);
+/* The same for a reload. -1: one fails, or all together take longer than they may. */
 int lc_examples_run(const lc_plugins_t *set, lc_plugin_t *const *v, size_t n, lc_err_t *err);
 
 #endif

@@ -1,5 +1,5 @@
 -- connect/examples.lua: runs the examples of a declaration, what goes in and what must come out. Private;
--- core/script/examples.c calls it before a changed plugin takes its predecessor's place.
+-- core/script/examples.c calls it for `luaconnect test` and before a changed plugin takes its predecessor's place.
 local values = require "connect.values"
 local connect = require "connect"
 
@@ -41,6 +41,24 @@ local function show_headers(list)
   local out = {}
   for i, h in ipairs(list or {}) do out[i] = ("%s: %s"):format(tostring(h[1]), show(h[2] == nil and h.value or h[2])) end
   return "[" .. table.concat(out, ", ") .. "]"
+end
+
+-- A schema as text: equal texts are equal schemas.
+local function show_schema(s)
+  if s == nil or s == values.null then return "none" end
+  if type(s) == "string" then return s end
+  local out = {}
+  for _, k in ipairs { "name", "version", "doc" } do
+    if s[k] ~= nil then out[#out + 1] = k .. " " .. tostring(s[k]) end
+  end
+  local names = {}
+  for k in pairs(s.parameters or {}) do names[#names + 1] = k end
+  table.sort(names)
+  for _, k in ipairs(names) do out[#out + 1] = ("parameter %s=%s"):format(k, tostring(s.parameters[k])) end
+  for _, f in ipairs(s.fields or {}) do out[#out + 1] = f.name .. ": " .. show_schema(f.schema) end
+  if s.key then out[#out + 1] = "keys " .. show_schema(s.key) end
+  if s.elem then out[#out + 1] = (s.key and "values " or "of ") .. show_schema(s.elem) end
+  return tostring(s) .. (#out > 0 and "{" .. table.concat(out, ", ") .. "}" or "")
 end
 
 local function expected(what, want, got) return ("%s: expected %s, got %s"):format(what, want, got) end
@@ -105,6 +123,12 @@ function _M.chain(decl, i, run, failed)
     if want ~= nil then
       local text = field == "headers" and show_headers or show
       local a, b = text(want), text(got[field])
+      if a ~= b then return expected(field, a, b) end
+    end
+  end
+  for _, field in ipairs { "key_schema", "value_schema" } do
+    if e.output[field] ~= nil then
+      local a, b = show_schema(e.output[field]), show_schema(got[field])
       if a ~= b then return expected(field, a, b) end
     end
   end

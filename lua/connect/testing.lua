@@ -406,7 +406,7 @@ function _M.sink(decl, config)
   return harness(decl, config):start()
 end
 
--- loading, examples -------------------------------------------------------------------------------
+-- loading -----------------------------------------------------------------------------------------
 
 --- The declaration of a plugin file (with several: a list), in the sandbox it has in a worker. A path that does
 -- not start with / is relative to the file that calls.
@@ -437,50 +437,6 @@ function _M.load_list(path, standard)
   local list = declare.list(chunk(name), standard)
   describe.list(list) -- raises what is wrong with rows
   return list
-end
-
-local function run_example(decl, example)
-  if decl.kind == "predicate" then
-    local want = example.output
-    local got = _M.predicate(decl, example.config)(example.input)
-    return got == want, want, got
-  end
-  local input, want = example.input, example.output
-  local got
-  if decl.apply_value and decl.on then
-    local slot = input.value == nil and input.key ~= nil and "key" or "value"
-    local v, s = _M.transform(decl, example.config)(input[slot], input[slot .. "_schema"], input)
-    if v == connect.drop then
-      got = v
-    else
-      got = plain_record(_M.record(input))
-      got[slot] = v
-      if s ~= nil then got[slot .. "_schema"] = s end
-    end
-  else
-    got = _M.transform(decl, example.config)(input)
-  end
-  if want == connect.drop or got == connect.drop then return want == got, want, got end
-  for k, v in pairs(want) do -- an example names what it is about
-    local expected = k:find "schema$" and v or _M.plain(_M.value(v))
-    if not same(expected, got[k]) then return false, v, got[k] end
-  end
-  return true
-end
-
---- Runs the examples of a transform or predicate: a list of { ok =, message = }, one each.
-function _M.examples(decl)
-  local out = {}
-  for i, example in ipairs(decl.examples or {}) do
-    local ran, ok, want, got = pcall(run_example, decl, example)
-    if not ran then
-      out[i] = { ok = false, message = tostring(ok) }
-    else
-      out[i] = { ok = ok, message = not ok and ("expected %s, got %s"):format(show(_M.plain(_M.value(want))), show(got))
-        or nil }
-    end
-  end
-  return out
 end
 
 return _M

@@ -10,4 +10,8 @@ return connect.predicate {
   config = {
     { "name", type = "string", required = true, non_empty = true, importance = "medium", doc = "The header name." },
   },
+  examples = {
+    { config = { name = "trace" }, input = { value = 1, headers = { { "trace", "x" } } }, output = true },
+    { config = { name = "trace" }, input = { value = 1 }, output = false },
+  },
 }

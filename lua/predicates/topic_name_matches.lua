@@ -27,4 +27,8 @@ return connect.predicate {
         if not re then return "Invalid regex: " .. message end
       end },
   },
+  examples = {
+    { config = { pattern = "orders-.*" }, input = { topic = "orders-eu" }, output = true },
+    { config = { pattern = "orders" }, input = { topic = "orders-eu" }, output = false },
+  },
 }

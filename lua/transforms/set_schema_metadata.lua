@@ -45,4 +45,11 @@ return connect.transform {
     end
     cells.set(r, slot, self.new, plan.schema)
   end,
+
+  examples = {
+    { config = { ["schema.name"] = "shop.Order", ["schema.version"] = 2 },
+      input = { value = { id = 7 }, value_schema = connect.schema.struct { { "id", "int32" } } },
+      output = { value = { id = 7 },
+        value_schema = connect.schema.struct { { "id", "int32" }, name = "shop.Order", version = 2 } } },
+  },
 }

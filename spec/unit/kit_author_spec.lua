@@ -63,7 +63,7 @@ return connect.transform { name = "Twice", doc = "d", on = { "value" }, apply_va
     dir = plugin(head .. "examples = { { input = { value = 2 }, output = { value = 5 } } } }")
     out, status = run("test p.lua", dir)
     assert.equal(1, status)
-    assert.matches("example 1 of Twice: expected 5, got 4", out, 1, true)
+    assert.matches("example 1 of Twice$Value: value: expected 5, got 4", out, 1, true)
     dir = plugin(head .. "}")
     os.execute("mkdir " .. dir .. "/spec")
     proc.write(dir .. "/spec/p_spec.lua", [[it("fails", function() assert.equal(1, 2) end)]])
@@ -78,6 +78,28 @@ return connect.transform { name = "Twice", doc = "d", on = { "value" }, apply_va
     assert.matches("p.lua:1:", out, 1, true)
     assert.equal(2, (select(2, run("test /nowhere", proc.tmpdir "x"))))
     assert.equal(2, (select(2, run("test", proc.tmpdir "x"))))
+  end)
+end)
+
+describe("standard transforms and predicates", function()
+  it("have examples, which pass, and lint clean", function()
+    local dir, files = proc.tmpdir "standard", {}
+    for _, kind in ipairs { "transforms", "predicates" } do
+      for file in io.popen("ls $PWD/lua/" .. kind .. "/*.lua"):lines() do
+        files[#files + 1] = file
+        local out, status = run("test " .. file, dir)
+        assert.equal(0, status, out)
+        assert.matches("^[1-9]%d* examples passed, 0 failed", out, 1, false, file)
+      end
+    end
+    assert.is_true(#files >= 19)
+    assert.equal(0, (select(2, run("lint " .. table.concat(files, " "), dir))))
+    for _, name in ipairs { "Cast", "'MaskField$Key'", "org.apache.kafka.connect.transforms.predicates.HasHeaderKey" } do
+      local out, status = run("test " .. name, dir)
+      assert.equal(0, status, out)
+      assert.matches("^[1-9]%d* examples passed, 0 failed", out)
+    end
+    assert.equal(2, (select(2, run("test Nope", dir))))
   end)
 end)
 

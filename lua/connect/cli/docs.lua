@@ -6,6 +6,11 @@ local function cell(text) return (tostring(text):gsub("|", "\\|"):gsub("%s*\n%s*
 local function show(v)
   local connect = require "connect"
   if v == connect.drop then return "(filtered out)" end
+  if type(v) == "table" and getmetatable(v) == nil then -- a record: schemas are no JSON
+    local record = {}
+    for k, x in pairs(v) do if k ~= "value_schema" and k ~= "key_schema" then record[k] = x end end
+    v = record
+  end
   return require("connect.json").encode(v) or connect.tostring(v)
 end
 
@@ -85,7 +90,7 @@ end
 
 return function(args)
   local what = args[1]
-  local testing = require "connect.testing"
+  local testing, tool = require "connect.testing", require "connect.tool"
   if not what or args[2] then
     io.stderr:write "luaconnect docs: name one plugin: a file, a folder, or a standard one\n"
     return 2
@@ -97,7 +102,7 @@ return function(args)
       return 2
     end
     for i, file in ipairs(found.plugins) do
-      for k, decl in ipairs(testing.load_list(file)) do io.stdout:write((i > 1 or k > 1) and "\n" or "", page(decl)) end
+      for k, decl in ipairs(testing.load_list(file, tool.standard(file))) do io.stdout:write((i > 1 or k > 1) and "\n" or "", page(decl)) end
     end
     return 0
   end

@@ -52,11 +52,9 @@ local function check_decl(say, decl, text, testing)
   local here = at(('"%s"'):format(decl.name))
   if not decl.doc or decl.doc == "" then say(here, decl.name .. " has no doc") end
   local examples = decl.examples or {}
+  local computed = text:find "config%s*%[%s*[^\"'%s%]]" ~= nil
   if (decl.kind == "transform" or decl.kind == "predicate") and #examples == 0 then
     say(here, decl.name .. " has no examples")
-  end
-  for i, r in ipairs(testing.examples(decl)) do
-    if not r.ok then say(at "examples", ("example %d of %s: %s"):format(i, decl.name, r.message)) end
   end
   for _, row in ipairs(decl.config or {}) do
     local key, line = row[1], at(('"%s"'):format(row[1]))
@@ -67,8 +65,10 @@ local function check_decl(say, decl, text, testing)
       for _, p in ipairs(problems) do say(line, "the default: " .. p.message) end
     end
     -- a key no function reads is a mistake in its name, or left over
-    local uses = select(2, text:gsub(key:gsub("%p", "%%%0"), ""))
-    if uses < 2 then say(line, ("config %s of %s is never used"):format(key, decl.name)) end
+    -- (one that comes from another file, or is read by a name that is put together, is not seen here)
+    local name = key:gsub("%p", "%%%0")
+    local uses, here = select(2, text:gsub(name, "")), select(2, text:gsub('{%s*"' .. name .. '"', ""))
+    if here > 0 and uses == here and not computed then say(line, ("config %s of %s is never used"):format(key, decl.name)) end
   end
 end
 
@@ -82,7 +82,7 @@ return function(args)
     io.stderr:write("luaconnect lint: ", err, "\n")
     return 2
   end
-  local testing, count = require "connect.testing", 0
+  local testing, tool, count = require "connect.testing", require "connect.tool", 0
   for _, file in ipairs(found.plugins) do
     local function say(line, text)
       count = count + 1
@@ -101,7 +101,7 @@ return function(args)
       end
       p:close()
     end
-    local ok, list = pcall(testing.load_list, file)
+    local ok, list = pcall(testing.load_list, file, tool.standard(file))
     if not ok then
       local message = tostring(list)
       local path, line, rest = message:match "^(.-%.lua):(%d+): (.*)$"
@@ -111,6 +111,11 @@ return function(args)
       io.stdout:write(own and ("%s:%s: %s\n"):format(path, line, rest) or ("%s:1: %s\n"):format(file, rest or message))
     else
       for _, decl in ipairs(list) do check_decl(say, decl, text, testing) end
+      local results = tool.examples { file }[1]
+      if results.error then say(1, results.error) end
+      for _, r in ipairs(results) do
+        if r.message then say(line_of(text, "examples"), ("example %d of %s: %s"):format(r.number, r.class, r.message)) end
+      end
     end
     for _, f in ipairs(files) do
       for _, g in ipairs(globals_of(f)) do

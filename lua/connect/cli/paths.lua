@@ -46,7 +46,13 @@ function _M.expand(path)
     end
     return out
   end
-  if not _M.is_dir(path) then return nil, path .. ": no such file or folder" end
+  if not _M.is_dir(path) then
+    if not path:find "[/%s]" and not path:find "%.lua$" then -- the class of a standard one
+      local file = require("connect.tool").find(path)
+      if file then return { plugins = { file }, specs = {} } end
+    end
+    return nil, path .. ": no such file, folder or standard plugin"
+  end
   if _M.is_file(path .. "/init.lua") then
     out.plugins[1] = path .. "/init.lua"
     specs(path, out.specs)

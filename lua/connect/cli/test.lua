@@ -27,7 +27,7 @@ end
 
 return function(args)
   if #args == 0 then
-    io.stderr:write "luaconnect test: name a plugin or a folder; luaconnect test --help tells more\n"
+    io.stderr:write "luaconnect test: name a plugin, a folder or a spec; luaconnect test --help tells more\n"
     return 2
   end
   local found, err = paths.expand_all(args)
@@ -35,23 +35,19 @@ return function(args)
     io.stderr:write("luaconnect test: ", err, "\n")
     return 2
   end
-  local testing = require "connect.testing"
   local status, passed, failed = 0, 0, 0
-  for _, file in ipairs(found.plugins) do
-    local ok, list = pcall(testing.load_list, file)
-    if not ok then
-      io.stderr:write(file, ": ", tostring(list), "\n")
+  for i, results in ipairs(require("connect.tool").examples(found.plugins)) do
+    local file = found.plugins[i]
+    if results.error then
+      io.stderr:write(file, ": ", results.error, "\n")
       status = 2
-    else
-      for _, decl in ipairs(list) do
-        for i, r in ipairs(testing.examples(decl)) do
-          if r.ok then
-            passed = passed + 1
-          else
-            failed = failed + 1
-            io.stdout:write(("not ok: %s: example %d of %s: %s\n"):format(file, i, decl.name, r.message))
-          end
-        end
+    end
+    for _, r in ipairs(results) do
+      if not r.message then
+        passed = passed + 1
+      else
+        failed = failed + 1
+        io.stdout:write(("not ok: %s: example %d of %s: %s\n"):format(file, r.number, r.class, r.message))
       end
     end
   end
