@@ -1,5 +1,5 @@
 /*
- * cmd_author.c - the commands for authors that are written in Lua: new, test, lint, docs. Options are read
+ * cmd_author.c - the commands for authors that are written in Lua: new, test, lint, repl, docs. Options are read
  * here, so that --help and completion know them; lua/connect/cli/NAME.lua does the work.
  *
  * Threads:   main.   Tests: spec/unit/kit_author_spec.lua
@@ -10,15 +10,23 @@
 #include "script/tool.h"
 #include <stdlib.h>
 
+const lc_option_t lc_repl_options[] = {
+        {'c', "config", "KEY=VALUE", "a setting of the plugin", ""},
+        {0, NULL, NULL, NULL, NULL},
+};
+
 int lc_cmd_author(const lc_command_t *self, int argc, char **argv)
 {
         lc_args_t args = {.command = self, .argc = argc, .argv = argv};
-        char **operands = lc_calloc((size_t)argc + 1, sizeof(*operands)), *home = NULL;
+        char **operands = lc_calloc((size_t)argc * 2 + 1, sizeof(*operands)), *home = NULL;
         int n = 0, id, code = LC_KIT_USAGE;
         lc_err_t err = {0};
 
-        while ((id = lc_args_next(&args)) == LC_ARG_OPERAND)
+        while ((id = lc_args_next(&args)) == LC_ARG_OPERAND || id == 'c') {
+                if (id == 'c')
+                        operands[n++] = (char *)"-c";
                 operands[n++] = (char *)args.value;
+        }
         if (id == LC_ARG_HELP) {
                 code = LC_KIT_OK;
         } else if (id == LC_ARG_END) {

@@ -87,6 +87,18 @@ const lc_command_t lc_commands[] = {
          .help = "check plugins: that they load, rows, defaults, examples, globals; luacheck if it is there",
          .run = lc_cmd_author,
          .operands = "file"},
+        {.name = "repl",
+         .arguments = "[-c KEY=VALUE].. PLUGIN",
+         .help = "Lua line by line with a plugin loaded: start it, poll, put, apply; :help there tells more",
+         .run = lc_cmd_author,
+         .options = lc_repl_options,
+         .operands = "file",
+         .more = "Lines are Lua, or commands that begin with ':'. connect, testing, plugin and config are "
+                 "there.\n"
+                 "Ctrl-C ends a script that runs, Ctrl-D or :quit the program. From a pipe there is no "
+                 "prompt, and\n"
+                 "the status is 1 if a line failed.\n\n"
+                 "  printf ':start\\n:poll\\n' | luaconnect repl my-source -c topic=t\n"},
         {.name = "docs",
          .arguments = "PLUGIN",
          .help = "print the page of a plugin, as Markdown: a file, a folder, or the name of a standard one",

@@ -15,7 +15,7 @@ int lc_cmd_plugins(const lc_command_t *self, int argc, char **argv);
 int lc_cmd_try(const lc_command_t *self, int argc, char **argv);
 int lc_cmd_author(const lc_command_t *self, int argc, char **argv);
 int lc_cmd_completion(const lc_command_t *self, int argc, char **argv);
-extern const lc_option_t lc_try_options[], lc_plugins_options[];
+extern const lc_option_t lc_try_options[], lc_plugins_options[], lc_repl_options[];
 extern const char lc_try_more[];
 
 #endif

@@ -1,15 +1,21 @@
 /* tool.c - see tool.h. */
 #include "script/tool.h"
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "script/plugins.h"
 #include "script/script.h"
 #include <lauxlib.h>
 #include <lua.h>
+#include <luajit.h>
 #include <lualib.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct tool {
         const char *home, *name;
@@ -17,7 +23,16 @@ struct tool {
         char **argv;
         lc_plugins_t *set; /* of connect.tool's functions; one at a time */
         lc_strv_t files;   /* scratch */
+        lc_buf_t in;       /* of stdin, read and not given out */
 };
+
+static int traceback(lua_State *L)
+{
+        if (lua_istable(L, 1)) /* an error of connect's says it all */
+                return 1;
+        luaL_traceback(L, L, lua_tostring(L, 1), 1);
+        return 1;
+}
 
 /* ---- the module connect.tool ---------------------------------------------------------------------- */
 
@@ -173,10 +188,127 @@ static int tool_standard(lua_State *L)
         return 1;
 }
 
+/* ---- calls that can be ended ----------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupts; /* by SIGINT, since the last line or call */
+static int64_t deadline;                 /* of the running call, lc_now_ms(); 0: none */
+
+static void on_interrupt(int number)
+{
+        (void)number;
+        if (++interrupts > 2) /* it does not listen */
+                _exit(130);
+}
+
+/* Every thousand instructions; from the first error on at each one until the outermost call has returned, so
+ * that a loop around pcall ends, too. */
+static void on_count(lua_State *L, lua_Debug *ar)
+{
+        bool late = deadline && lc_now_ms() > deadline;
+
+        (void)ar;
+        if (!interrupts && !late)
+                return;
+        lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
+        if (interrupts)
+                luaL_error(L, "interrupted");
+        luaL_error(L, "it takes longer than %d ms", LC_LOAD_PHASE_MS);
+}
+
+/* call(limited, f, ...) -> true and results, or false and the error: an error object, or a text with traceback.
+ * limited: for as long as loading a plugin may take, and no traceback. SIGINT ends it when watch() was called. The JIT compiler
+ * is off while it runs: its loops see no hooks. */
+static int tool_call(lua_State *L)
+{
+        bool limited = lua_toboolean(L, 1);
+        int rc;
+
+        luaL_checktype(L, 2, LUA_TFUNCTION);
+        if (limited)
+                lua_pushnil(L);
+        else
+                lua_pushcfunction(L, traceback);
+        lua_replace(L, 1);
+        interrupts = 0;
+        deadline = limited ? lc_now_ms() + LC_LOAD_PHASE_MS : 0;
+        luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+        lua_sethook(L, on_count, LUA_MASKCOUNT, 1000);
+        rc = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, limited ? 0 : 1);
+        lua_sethook(L, NULL, 0, 0);
+        luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
+        if (rc == 0 && interrupts) { /* a pcall took it */
+                lua_settop(L, 1);
+                lua_pushstring(L, "interrupted");
+                rc = LUA_ERRRUN;
+        }
+        deadline = 0;
+        interrupts = 0;
+        lua_pushboolean(L, rc == 0);
+        lua_replace(L, 1);
+        return lua_gettop(L);
+}
+
+/* watch(): from here on SIGINT ends a call instead of the program. */
+static int tool_watch(lua_State *L)
+{
+        struct sigaction sa = {.sa_handler = on_interrupt}; /* a read is interrupted, too */
+
+        (void)L;
+        sigemptyset(&sa.sa_mask);
+        sigaction(SIGINT, &sa, NULL);
+        return 0;
+}
+
+/* is_terminal() of stdin */
+static int tool_is_terminal(lua_State *L)
+{
+        lua_pushboolean(L, isatty(0));
+        return 1;
+}
+
+/* line(prompt) -> the next line of stdin without its end; false when SIGINT came instead; nil at the end. */
+static int tool_line(lua_State *L)
+{
+        struct tool *t = tool_of(L);
+        const char *prompt = luaL_checkstring(L, 1);
+        lc_buf_t *in = &t->in;
+
+        fputs(prompt, stdout);
+        fflush(stdout);
+        interrupts = 0;
+        for (;;) {
+                char *end = in->len ? memchr(in->p, '\n', in->len) : NULL;
+                ssize_t n = 0;
+                if (!end && lc_buf_reserve(in, 65536))
+                        return luaL_error(L, "not enough memory");
+                if (!end)
+                        n = read(0, in->p + in->len, 65536);
+                if (n < 0) {
+                        if (errno != EINTR)
+                                return luaL_error(L, "cannot read stdin: %s", strerror(errno));
+                        lc_buf_clear(in);
+                        lua_pushboolean(L, 0);
+                        return 1;
+                }
+                in->len += (size_t)n;
+                if (end || n == 0) {
+                        size_t len = end ? (size_t)(end - in->p) : in->len, cut = end ? len + 1 : len;
+                        if (!end && !len)
+                                return 0;
+                        lua_pushlstring(L, in->p, len && in->p[len - 1] == '\r' ? len - 1 : len);
+                        memmove(in->p, in->p + cut, in->len - cut);
+                        in->len -= cut;
+                        return 1;
+                }
+        }
+}
+
 static int open_tool(lua_State *L)
 {
-        static const luaL_Reg functions[] = {
-                {"examples", tool_examples}, {"find", tool_find}, {"standard", tool_standard}, {NULL, NULL}};
+        static const luaL_Reg functions[] = {{"examples", tool_examples}, {"find", tool_find},
+                                             {"standard", tool_standard}, {"call", tool_call},
+                                             {"watch", tool_watch},       {"is_terminal", tool_is_terminal},
+                                             {"line", tool_line},         {NULL, NULL}};
 
         lua_newtable(L);
         for (const luaL_Reg *f = functions; f->name; f++) {
@@ -188,13 +320,6 @@ static int open_tool(lua_State *L)
 }
 
 /* ---- running ------------------------------------------------------------------------------------- */
-
-static int traceback(lua_State *L)
-{
-        if (lua_isstring(L, 1) || luaL_callmeta(L, 1, "__tostring"))
-                luaL_traceback(L, L, lua_tostring(L, -1), 1);
-        return 1;
-}
 
 static int run(lua_State *L)
 {
@@ -238,11 +363,14 @@ int lc_tool_run(const char *home, const char *name, int argc, char **argv, int *
                 return lc_err_set(err, LC_FATAL, 0, "not enough memory for a Lua state");
         rc = lua_cpcall(L, run, &t);
         if (rc)
-                lc_err_set(err, LC_FATAL, 0, "%s", lua_tostring(L, -1) ? lua_tostring(L, -1) : "?");
+                lc_err_set(err, LC_FATAL, 0, "%s",
+                           lua_isstring(L, -1) || luaL_callmeta(L, -1, "__tostring") ? lua_tostring(L, -1)
+                                                                                     : "?");
         *status = t.status;
         lua_close(L);
         if (t.set)
                 lc_plugins_free(t.set);
         lc_strv_free(&t.files);
+        lc_buf_free(&t.in);
         return rc ? -1 : 0;
 }

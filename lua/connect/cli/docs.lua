@@ -102,7 +102,12 @@ return function(args)
       return 2
     end
     for i, file in ipairs(found.plugins) do
-      for k, decl in ipairs(testing.load_list(file, tool.standard(file))) do io.stdout:write((i > 1 or k > 1) and "\n" or "", page(decl)) end
+      local ok, list = tool.call(true, testing.load_list, file, tool.standard(file))
+      if not ok then
+        io.stderr:write(file, ": ", tostring(list), "\n")
+        return 2
+      end
+      for k, decl in ipairs(list) do io.stdout:write((i > 1 or k > 1) and "\n" or "", page(decl)) end
     end
     return 0
   end

@@ -101,7 +101,7 @@ return function(args)
       end
       p:close()
     end
-    local ok, list = pcall(testing.load_list, file, tool.standard(file))
+    local ok, list = tool.call(true, testing.load_list, file, tool.standard(file))
     if not ok then
       local message = tostring(list)
       local path, line, rest = message:match "^(.-%.lua):(%d+): (.*)$"
