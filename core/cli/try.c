@@ -234,36 +234,35 @@ static void transform_each(lc_try_t *t, lc_batch_t *b, uint32_t i, uint64_t numb
         }
 }
 
-/* All steps over the batch; what fails is told on stderr and becomes LC_REC_DROPPED. */
+/* Records [from, to) of the batch that are not dropped, into the output. */
+static void add_records(lc_try_t *t, lc_batch_t *b, uint32_t from, uint32_t to)
+{
+        for (uint32_t i = from; i < to; i++) {
+                lc_err_t err = {0};
+                if (b->records[i].state == LC_REC_NEW && lc_try_output_record(&t->out, &b->records[i], &err))
+                        bad(t, t->in.lines[i], "output", &err);
+        }
+}
+
+/* All steps over the batch, and what comes out to stdout. What fails is told on stderr in its place. */
 static void transform(lc_try_t *t, lc_batch_t *b)
 {
         uint32_t from = 0, at;
         size_t stage;
 
-        if (t->each) {
-                for (uint32_t i = 0; i < b->n; i++)
-                        transform_each(t, b, i, t->in.lines[i]);
-                return;
-        }
-        for (;;) {
+        for (uint32_t i = 0; t->each && i < b->n; i++)
+                transform_each(t, b, i, t->in.lines[i]);
+        while (!t->each && from < b->n) {
                 lc_err_t err = {0};
                 if (!lc_script_chain_run(t->chains[0], b, from, 0, b->n, &at, &stage, &err))
-                        return;
-                /* those before it come out before it is told */
+                        break;
                 b->records[at].state = LC_REC_DROPPED;
+                add_records(t, b, from, at);
                 bad_step(t, t->in.lines[at], stage, lc_script_chain_class(t->chains[0], stage), &err);
                 from = at + 1;
         }
-}
-
-/* Every record of the batch that is not dropped, to stdout. */
-static void print(lc_try_t *t, lc_batch_t *b)
-{
-        for (uint32_t i = 0; i < b->n && !t->each; i++) {
-                lc_err_t err = {0};
-                if (b->records[i].state == LC_REC_NEW && lc_try_output_record(&t->out, &b->records[i], &err))
-                        bad(t, t->in.lines[i], "output", &err);
-        }
+        if (!t->each)
+                add_records(t, b, from, b->n);
         if (!t->closed)
                 t->closed = lc_try_output_flush(&t->out) < 0;
 }
@@ -286,7 +285,6 @@ static int run_records(lc_try_t *t)
                         b->n = (uint32_t)left;
                 left -= left > 0 ? b->n : 0;
                 transform(t, b);
-                print(t, b);
                 lc_batch_unref(b);
         }
         if (err.kind) {
