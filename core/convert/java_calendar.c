@@ -14,7 +14,9 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static int64_t floor_mod(int64_t a, int64_t b)
 {
-        return a - floor_div(a, b) * b;
+        int64_t r = a % b;
+
+        return r < 0 ? r + b : r; /* b is positive; floor_div(a, b) * b may not fit */
 }
 
 /* Day of a date, month 1 to 12; year 0 is 1 BC. */
@@ -88,7 +90,7 @@ static int week_number(int64_t first, int64_t day)
 
 void lc_calendar_of(int64_t ms, int32_t f[LC_CAL_FIELDS])
 {
-        int64_t day = floor_div(ms, MS_PER_DAY), in_day = ms - day * MS_PER_DAY, y, jan1, next, month1;
+        int64_t day = floor_div(ms, MS_PER_DAY), in_day = floor_mod(ms, MS_PER_DAY), y, jan1, next, month1;
         int m, d, week;
 
         day += EPOCH_DAY;

@@ -195,6 +195,14 @@ typedef struct scaled {
         int b2, b5, s2, s5, m2, exp;
 } scaled_t;
 
+/* b + m > tens in Java's int or long. */
+static bool sum_above(int64_t b, int64_t m, int64_t tens, int word)
+{
+        int64_t sum = (int64_t)((uint64_t)b + (uint64_t)m);
+
+        return (word == 32 ? (int32_t)sum : sum) > tens;
+}
+
 /* Digits with 64-bit (`word` 64) or 32-bit arithmetic, which wraps as Java's does. */
 static bool word_digits(digits_t *o, const scaled_t *k, int word, bool *low, bool *high, int64_t *diff)
 {
@@ -215,7 +223,7 @@ static bool word_digits(digits_t *o, const scaled_t *k, int word, bool *low, boo
         m = (int64_t)((uint64_t)m * 10);
         WRAP(m);
         *low = b < m;
-        *high = b + m > tens;
+        *high = sum_above(b, m, tens, word);
         if (q == 0 && !*high)
                 o->exp--;
         else
@@ -229,7 +237,7 @@ static bool word_digits(digits_t *o, const scaled_t *k, int word, bool *low, boo
                 WRAP(m);
                 if (m > 0) {
                         *low = b < m;
-                        *high = b + m > tens;
+                        *high = sum_above(b, m, tens, word);
                 } else { /* m overflowed */
                         *low = *high = true;
                 }

@@ -101,10 +101,36 @@ static bool identifier_start(uint32_t c)
 
 static bool identifier_part(uint32_t c)
 {
-        if (c >= 0x2000 && c <= 0x206F)
+        if ((c >= 0x2000 && c <= 0x206F) || (c >= 0xD800 && c <= 0xF8FF) || c == 0xFFFD)
                 return false;
         return identifier_start(c) || c - '0' < 10 || c <= 8 || (c >= 0x0E && c <= 0x1B) ||
                (c >= 0x7F && c <= 0x9F) || c == 0xAD;
+}
+
+/* The next character of a broken word as Jackson decodes it for its message, cut to 16 bits; < 0: an error
+ * was set. *used: bytes taken. */
+static int32_t word_char(lc_json_parser_t *ps, const char *q, size_t *used)
+{
+        unsigned char first = (unsigned char)*q;
+        int more = first < 0x80             ? 0
+                   : (first & 0xE0) == 0xC0 ? 1
+                   : (first & 0xF0) == 0xE0 ? 2
+                   : (first & 0xF8) == 0xF0 ? 3
+                                            : -1;
+        uint32_t c = more == 1 ? first & 0x1Fu : more == 2 ? first & 0x0Fu : more == 3 ? first & 7u : first;
+
+        if (more < 0)
+                return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + 1, "Invalid UTF-8 start byte 0x%x", first);
+        for (int i = 1; i <= more; i++) {
+                if (q + i >= ps->end)
+                        return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end, "Unexpected end-of-input in null");
+                if (((unsigned char)q[i] & 0xC0) != 0x80)
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + i + 1,
+                                            "Invalid UTF-8 middle byte 0x%x", (unsigned char)q[i]);
+                c = c << 6 | ((unsigned char)q[i] & 0x3F);
+        }
+        *used = (size_t)more + 1;
+        return (int32_t)(c & 0xFFFF);
 }
 
 /* A word that is no JSON token. `at` is its start, `from` where reading goes on (what is before is known to
@@ -112,7 +138,7 @@ static bool identifier_part(uint32_t c)
 static int bad_token(lc_json_parser_t *ps, const char *at, const char *from)
 {
         char word[MAX_TOKEN * 4 + 8];
-        size_t n = 0, used, chars = 0;
+        size_t n = 0, used = 1, chars = 0;
         const char *q = from;
 
         if (from == at) {
@@ -125,15 +151,13 @@ static int bad_token(lc_json_parser_t *ps, const char *at, const char *from)
                 chars = n;
         }
         for (; q < ps->end; q += used) {
-                bool ok = true;
-                uint32_t c = lc_utf8_next(q, (size_t)(ps->end - q), &used, &ok);
+                int32_t c = word_char(ps, q, &used);
 
-                if (!ok)
-                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, q + 1, "Invalid UTF-8 start byte 0x%x",
-                                            (unsigned char)*q);
-                if (!identifier_part(c))
+                if (c < 0)
+                        return -1;
+                if (!identifier_part((uint32_t)c))
                         break;
-                n += (size_t)lc_utf8_put(word + n, c);
+                n += (size_t)lc_utf8_put(word + n, (uint32_t)c);
                 if (++chars >= MAX_TOKEN) {
                         memcpy(word + n, "...", 3);
                         n += 3;
@@ -206,10 +230,13 @@ static int number_eof(lc_json_parser_t *ps)
         return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end, "Unexpected end-of-input in null");
 }
 
-/* Java keeps the exponent of a BigDecimal in an int. `q` is behind the 'e'. */
-static int check_exponent(lc_json_parser_t *ps, const char *from, const char *q, const char *to)
+/* Java keeps exponent and scale of a BigDecimal in an int. `q` is behind the 'e'; fraction: digits behind the
+ * point. */
+static int check_exponent(lc_json_parser_t *ps, const char *from, const char *q, const char *to,
+                          int64_t fraction)
 {
-        int64_t exp = 0;
+        int64_t exp = 0, sign = *q == '-' ? -1 : 1;
+        const char *why = NULL;
 
         q += *q == '+' || *q == '-';
         while (q < to && *q == '0')
@@ -217,13 +244,19 @@ static int check_exponent(lc_json_parser_t *ps, const char *from, const char *q,
         if (to - q <= 10)
                 for (const char *d = q; d < to; d++)
                         exp = exp * 10 + (*d - '0');
-        if (to - q <= 10 && exp <= INT_MAX)
+        exp *= sign;
+        if (to - q > 10)
+                why = "Too many nonzero exponent digits.";
+        else if (exp > INT_MAX || exp < INT_MIN)
+                why = "Exponent overflow.";
+        else if (fraction - exp > INT_MAX || fraction - exp < INT_MIN)
+                why = "Scale out of range.";
+        if (!why)
                 return 0;
         return lc_err_set_cls(ps->err, LC_DATA, 0, "java.lang.NumberFormatException",
                               "Value \"%.*s\" can not be "
                               "deserialized as `java.math.BigDecimal`, reason:  %s",
-                              (int)(to - from), from,
-                              to - q > 10 ? "Too many nonzero exponent digits." : "Exponent overflow.");
+                              (int)(to - from), from, why);
 }
 
 static size_t count_digits(const char *from, const char *to)
@@ -242,11 +275,11 @@ static int take_number(lc_json_parser_t *ps, lc_json_t *n, const char *from, con
         bool minus = *from == '-' && zeros != from + 1;
         char *copy;
 
-        if (to - from > LC_JSON_MAX_NUMBER && count_digits(from, to) > LC_JSON_MAX_NUMBER)
+        if (to - zeros > LC_JSON_MAX_NUMBER && count_digits(zeros, to) > LC_JSON_MAX_NUMBER)
                 return lc_err_set_cls(ps->err, LC_DATA, 0, CLS_LIMIT,
                                       "Number value length (%zu) exceeds the maximum "
                                       "allowed (%d, from `StreamReadConstraints.getMaxNumberLength()`)",
-                                      count_digits(from, to), LC_JSON_MAX_NUMBER);
+                                      count_digits(zeros, to), LC_JSON_MAX_NUMBER);
         n->type = LC_J_NUMBER;
         if (!minus && *from == '-') { /* the sign stands right before the digits */
                 zeros--;
@@ -271,7 +304,7 @@ static int take_number(lc_json_parser_t *ps, lc_json_t *n, const char *from, con
 
 static int read_number(lc_json_parser_t *ps, lc_json_t *n)
 {
-        const char *from = ps->p, *q = from, *digits;
+        const char *from = ps->p, *q = from, *digits, *point = NULL;
 
         if (*q == '-') {
                 q++;
@@ -307,7 +340,7 @@ static int read_number(lc_json_parser_t *ps, lc_json_t *n)
         n->integral = true;
         if (q < ps->end && *q == '.') {
                 n->integral = false;
-                q++;
+                point = ++q;
                 if (!is_digit(ps, q))
                         return bad_number(ps, q < ps->end ? q : q - 1,
                                           "Decimal point not followed by a digit");
@@ -315,6 +348,7 @@ static int read_number(lc_json_parser_t *ps, lc_json_t *n)
                         q++;
         }
         if (q < ps->end && (*q == 'e' || *q == 'E')) {
+                int64_t fraction = point ? q - point : 0;
                 const char *exp = ++q;
 
                 n->integral = false;
@@ -326,7 +360,7 @@ static int read_number(lc_json_parser_t *ps, lc_json_t *n)
                         return bad_number(ps, q, "Exponent indicator not followed by a digit");
                 while (is_digit(ps, q))
                         q++;
-                if (check_exponent(ps, from, exp, q) < 0)
+                if (check_exponent(ps, from, exp, q, fraction) < 0)
                         return -1;
         }
         if (ps->depth == 0 && q < ps->end && *q != ' ' && *q != '\n' && *q != '\r' && *q != '\t')
@@ -639,39 +673,6 @@ static int read_value(lc_json_parser_t *ps, lc_json_t *n)
         return lc_json_unexpected(ps, ps->p, "expected a valid value " ANY_VALUE);
 }
 
-/* ---- encodings other than UTF-8, by Jackson's rule: a mark, or where the zeros are ---- */
-
-static bool find_encoding(const char *text, size_t n, lc_charset_t *cs, size_t *skip)
-{
-        const unsigned char *p = (const unsigned char *)text;
-
-        *skip = 0;
-        if (n >= 4 && !memcmp(p, "\0\0\xFE\xFF", 4)) {
-                *skip = 4;
-                *cs = LC_CS_UTF32BE;
-        } else if (n >= 4 && !memcmp(p, "\xFF\xFE\0\0", 4)) {
-                *skip = 4;
-                *cs = LC_CS_UTF32LE;
-        } else if (n >= 2 && p[0] == 0xFE && p[1] == 0xFF) {
-                *skip = 2;
-                *cs = LC_CS_UTF16BE;
-        } else if (n >= 2 && p[0] == 0xFF && p[1] == 0xFE) {
-                *skip = 2;
-                *cs = LC_CS_UTF16LE;
-        } else if (n >= 4 && !p[0] && !p[1] && !p[2]) {
-                *cs = LC_CS_UTF32BE;
-        } else if (n >= 4 && !p[1] && !p[2] && !p[3]) {
-                *cs = LC_CS_UTF32LE;
-        } else if (n >= 2 && !p[0]) {
-                *cs = LC_CS_UTF16BE;
-        } else if (n >= 2 && !p[1]) {
-                *cs = LC_CS_UTF16LE;
-        } else {
-                return false;
-        }
-        return true;
-}
-
 static int check_rest(lc_json_parser_t *ps)
 {
         static const char *const tokens[] = {"VALUE_NULL",   "VALUE_TRUE",  "VALUE_FALSE", "VALUE_NUMBER_INT",
@@ -703,18 +704,10 @@ int lc_json_parse_document(const lc_json_input_t *in, lc_json_t *space, lc_json_
                                .arena = in->nodes,
                                .texts = in->texts,
                                .err = err};
-        lc_charset_t cs;
-        size_t skip, len;
 
         *root = NULL;
-        if (in->len && find_encoding(in->text, in->len, &cs, &skip)) {
-                if (lc_charset_decode(cs, in->text + skip, in->len - skip, in->texts, &ps.start, &len) < 0)
-                        return lc_json_no_memory(&ps);
-                ps.p = ps.start;
-                ps.end = ps.start + len;
-        } else if (in->len >= 3 && !memcmp(in->text, "\xEF\xBB\xBF", 3)) {
-                ps.p += 3;
-        }
+        if (lc_json_find_encoding(&ps) < 0)
+                return -1;
         skip_blank(&ps);
         if (ps.p >= ps.end)
                 return 0;

@@ -320,11 +320,11 @@ static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
         rc = read_bytes(n, a, out, &why);
         if (why.kind == LC_FATAL)
                 return no_memory(err);
-        if (rc == 0)
-                rc = decimal_scale(s, &scale, &why);
         if (rc == 0 && out->len == 0)
                 rc = lc_err_set_cls(&why, LC_DATA, 0, "java.lang.NumberFormatException",
                                     "Zero length BigInteger");
+        if (rc == 0)
+                rc = decimal_scale(s, &scale, &why);
         if (rc < 0) {
                 bad(err, "Invalid bytes for Decimal field");
                 if (err && strncmp(why.msg, "Invalid bytes field", 19) != 0)

@@ -99,6 +99,15 @@ static bool short_double(const lc_json_t *number, double *d)
         return true;
 }
 
+/* Java comes through BigDecimal, which has no -0: only a number too small for the type keeps its sign. */
+static bool is_zero(const lc_json_t *number)
+{
+        for (size_t i = 0; i < number->len && (number->s[i] | 32) != 'e'; i++)
+                if (number->s[i] >= '1' && number->s[i] <= '9')
+                        return false;
+        return true;
+}
+
 double lc_json_double(const lc_json_t *number)
 {
         char space[MAX_LITERAL + 1];
@@ -107,7 +116,7 @@ double lc_json_double(const lc_json_t *number)
         if (short_double(number, &d))
                 return d;
         d = strtod(terminated(number, space), NULL);
-        return d == 0 ? 0 : d; /* Java comes through BigDecimal, which has no -0 */
+        return d == 0 && is_zero(number) ? 0 : d;
 }
 
 float lc_json_float(const lc_json_t *number)
@@ -115,5 +124,5 @@ float lc_json_float(const lc_json_t *number)
         char space[MAX_LITERAL + 1];
         float f = strtof(terminated(number, space), NULL);
 
-        return f == 0 ? 0 : f;
+        return f == 0 && is_zero(number) ? 0 : f;
 }

@@ -1,5 +1,5 @@
 /*
- * json_parser.h - the state of the JSON reader, shared by json.c (structure) and json_string.c.
+ * json_parser.h - the state of the JSON reader, shared by json.c (structure), json_string.c and json_encoding.c.
  *
  * Threads:   a parser lives on one stack.
  * Errors:    LC_DATA with Jackson's class and text; all return -1.
@@ -29,6 +29,8 @@ int lc_json_fail(lc_json_parser_t *ps, const char *cls, const char *at, const ch
 int lc_json_unexpected(lc_json_parser_t *ps, const char *at, const char *comment);
 void lc_json_describe(const char *at, char out[64]);
 int lc_json_no_memory(lc_json_parser_t *ps);
+/* Decode the text if it is UTF-16 or UTF-32, step over a mark. */
+int lc_json_find_encoding(lc_json_parser_t *ps);
 /* At the opening quote; what: "field name" or "VALUE_STRING". */
 int lc_json_read_string(lc_json_parser_t *ps, const char *what, const char **text, size_t *len);
 

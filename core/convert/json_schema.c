@@ -86,21 +86,21 @@ static bool is_text(const lc_json_t *node)
         return node && node->type == LC_J_STRING;
 }
 
-/* Parsed texts may be slices of the input; the builder wants them terminated. */
-static char *terminated(const lc_json_t *node)
+/* Parsed texts may be slices of the input; the builder wants them terminated, so none may hold a NUL. NULL: an
+ * error is set. */
+static char *terminated(const lc_json_t *node, lc_err_t *err)
 {
-        char *s = malloc(node->len + 1);
+        char *s = memchr(node->s, 0, node->len) ? NULL : malloc(node->len + 1);
 
         if (s) {
                 memcpy(s, node->s, node->len);
                 s[node->len] = '\0';
+        } else if (memchr(node->s, 0, node->len)) {
+                bad(err, "The names and texts of a schema may not hold the character U+0000");
+        } else {
+                lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory while reading a schema");
         }
         return s;
-}
-
-static int no_memory(lc_err_t *err)
-{
-        return lc_err_set(err, LC_FATAL, ENOMEM, "Out of memory while reading a schema");
 }
 
 static int child_schema(const lc_json_options_t *o, const lc_json_t *node, const char *missing,
@@ -118,6 +118,30 @@ static int child_schema(const lc_json_options_t *o, const lc_json_t *node, const
         return 0;
 }
 
+/* Here Java looks for null only when both are read. */
+static int read_map(const lc_json_options_t *o, const lc_json_t *node, lc_schema_builder_t *b, lc_err_t *err)
+{
+        const lc_json_t *keys = lc_json_get(node, "keys"), *values = lc_json_get(node, "values");
+        const lc_schema_t *k = NULL, *v = NULL;
+        int rc;
+
+        if (!keys)
+                return bad(err, "Map schema did not specify the key type");
+        if (!values)
+                return bad(err, "Map schema did not specify the value type");
+        rc = lc_json_read_schema(o, keys, &k, err);
+        if (rc == 0)
+                rc = lc_json_read_schema(o, values, &v, err);
+        if (rc == 0 && (!k || !v))
+                rc = lc_err_set_cls(err, LC_DATA, 0, LC_CLS_SCHEMA_BUILDER, "%s cannot be null.",
+                                    k ? "valueSchema" : "keySchema");
+        lc_schema_builder_key(b, k);
+        lc_schema_builder_elem(b, v);
+        lc_schema_unref(k);
+        lc_schema_unref(v);
+        return rc;
+}
+
 static int read_fields(const lc_json_options_t *o, const lc_json_t *fields, lc_schema_builder_t *b,
                        lc_err_t *err)
 {
@@ -133,8 +157,8 @@ static int read_fields(const lc_json_options_t *o, const lc_json_t *fields, lc_s
                         return bad(err, "Struct schema's field name not specified properly");
                 if (lc_json_read_schema(o, f, &s, err) < 0)
                         return -1;
-                name = terminated(label);
-                rc = name ? lc_schema_builder_field(b, name, s, err) : no_memory(err);
+                name = terminated(label, err);
+                rc = name ? lc_schema_builder_field(b, name, s, err) : -1;
                 free(name);
                 lc_schema_unref(s);
                 if (rc < 0)
@@ -153,14 +177,14 @@ static int read_params(const lc_json_t *params, lc_schema_builder_t *b, lc_err_t
 
                 if (!is_text(p))
                         return bad(err, "Schema parameters must have string values.");
-                k = terminated(&key);
-                v = terminated(p);
+                k = terminated(&key, err);
+                v = k ? terminated(p, err) : NULL;
                 if (k && v)
                         lc_schema_builder_param(b, k, v);
                 free(k);
                 free(v);
                 if (!k || !v)
-                        return no_memory(err);
+                        return -1;
         }
         return 0;
 }
@@ -183,7 +207,7 @@ static int read_default(const lc_json_options_t *o, const lc_json_t *node, lc_sc
                 if (err)
                         lc_err_cause(err, LC_CLS_DATA, "Struct schemas do not match.");
                 rc = -1;
-        } else if (rc == 0 && v.type != LC_NULL) {
+        } else if (rc == 0) { /* null for a text that is a number: refused unless it is optional */
                 rc = lc_schema_builder_default(b, &v, err);
         }
         lc_arena_free(&a);
@@ -197,9 +221,9 @@ static int set_text(const lc_json_t *node, void (*set)(lc_schema_builder_t *, co
 
         if (!is_text(node))
                 return 0;
-        text = terminated(node);
+        text = terminated(node, err);
         if (!text)
-                return no_memory(err);
+                return -1;
         set(b, text);
         free(text);
         return 0;
@@ -251,12 +275,7 @@ int lc_json_read_schema(const lc_json_options_t *o, const lc_json_t *node, const
                                   "Array schema did not specify the element type", lc_schema_builder_elem, b,
                                   err);
         } else if (type == LC_MAP) {
-                rc = child_schema(o, lc_json_get(node, "keys"), "Map schema did not specify the key type",
-                                  lc_schema_builder_key, b, err);
-                if (rc == 0)
-                        rc = child_schema(o, lc_json_get(node, "values"),
-                                          "Map schema did not specify the value type", lc_schema_builder_elem,
-                                          b, err);
+                rc = read_map(o, node, b, err);
         } else if (type == LC_STRUCT) {
                 rc = read_fields(o, lc_json_get(node, "fields"), b, err);
         }

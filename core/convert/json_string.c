@@ -108,21 +108,19 @@ static int read_unit(lc_json_parser_t *ps, const char *q)
         return unit;
 }
 
-/* One escape at *at (the backslash); writes its UTF-8. A lone surrogate becomes '?', as Java writes it. */
-static int read_escape(lc_json_parser_t *ps, const char **at, char **out)
+/* One escape at *at (the backslash): the UTF-16 unit it stands for, or -1. */
+static int read_escaped(lc_json_parser_t *ps, const char **at)
 {
         static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
         const char *q = *at + 1, *hit;
         int unit;
-        uint32_t c;
 
         if (q >= ps->end)
                 return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end,
                                     "Unexpected end-of-input in character escape sequence");
         if (*q && (hit = strchr(from, *q))) {
-                *(*out)++ = to[hit - from];
                 *at = q + 1;
-                return 0;
+                return to[hit - from];
         }
         if (*q != 'u') {
                 char what[64];
@@ -131,9 +129,20 @@ static int read_escape(lc_json_parser_t *ps, const char **at, char **out)
                 return lc_json_fail(ps, LC_CLS_JSON_PARSE, q, "Unrecognized character escape %s", what);
         }
         unit = read_unit(ps, q + 1);
+        if (unit >= 0)
+                *at = q + 5;
+        return unit;
+}
+
+/* A lone surrogate becomes '?', as Java writes it. */
+static int read_escape(lc_json_parser_t *ps, const char **at, char **out)
+{
+        int unit = read_escaped(ps, at);
+        const char *q = *at;
+        uint32_t c;
+
         if (unit < 0)
                 return -1;
-        q += 5;
         c = (uint32_t)unit;
         if (c >= 0xD800 && c < 0xDC00 && ps->end - q >= 6 && q[0] == '\\' && q[1] == 'u') {
                 int low = 0;
@@ -142,11 +151,106 @@ static int read_escape(lc_json_parser_t *ps, const char **at, char **out)
                         low = hex_digit(q[i]) < 0 ? -1 : low << 4 | hex_digit(q[i]);
                 if (low >= 0xDC00 && low <= 0xDFFF) {
                         c = 0x10000 + ((c - 0xD800) << 10) + ((uint32_t)low - 0xDC00);
-                        q += 6;
+                        *at = q + 6;
                 }
         }
         *out += lc_utf8_put(*out, c >= 0xD800 && c <= 0xDFFF ? '?' : c);
-        *at = q;
+        return 0;
+}
+
+/* Names are stricter: Jackson refuses surrogates that are no pair. */
+static int read_name_escape(lc_json_parser_t *ps, const char **at, char **out)
+{
+        int unit = read_escaped(ps, at), low;
+
+        if (unit < 0)
+                return -1;
+        if (unit >= 0xDC00 && unit <= 0xDFFF)
+                return lc_json_fail(ps, LC_CLS_JSON_PARSE, *at,
+                                    "Unexpected low surrogate in field name: 0x%x", (unsigned)unit);
+        if (unit >= 0xD800 && unit < 0xDC00) {
+                if (*at >= ps->end)
+                        return lc_json_fail(ps, LC_CLS_JSON_EOF, ps->end,
+                                            "Unexpected end-of-input in field name");
+                if (**at != '\\')
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, *at,
+                                            "Broken surrogate pair in field name: expected '\\' to start low "
+                                            "surrogate, got 0x%02X",
+                                            (unsigned char)**at);
+                low = read_escaped(ps, at);
+                if (low < 0)
+                        return -1;
+                if (low < 0xDC00 || low > 0xDFFF)
+                        return lc_json_fail(
+                                ps, LC_CLS_JSON_PARSE, *at,
+                                "Broken surrogate pair in field name: expected low surrogate, got "
+                                "0x%04X",
+                                (unsigned)low);
+                unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+        }
+        *out += lc_utf8_put(*out, (uint32_t)unit);
+        return 0;
+}
+
+/* A character of four bytes that is none: Jackson makes two UTF-16 units of it all the same. The first is no
+ * surrogate when the code point is below U+10000, `first` its smallest; what is left alone becomes '?'. */
+static char *put_odd(char *out, uint32_t c, uint32_t first)
+{
+        if (c < 0x10000)
+                out += lc_utf8_put(out, first + (c >> 10));
+        else
+                *out++ = '?';
+        *out++ = '?';
+        return out;
+}
+
+/* The byte at i of a name with all before it in its group of four, as Jackson's message shows it. */
+static int32_t quad_at(const unsigned char *s, size_t i)
+{
+        int32_t v = (signed char)s[i & ~(size_t)3];
+
+        for (size_t k = (i & ~(size_t)3) + 1; k <= i; k++)
+                v = (int32_t)((uint32_t)v << 8 | s[k]);
+        return v;
+}
+
+/* The bytes of a name (escapes are gone) that are no UTF-8, as Jackson decodes them: into out, or an error at
+ * `at`, behind the closing quote. */
+static int decode_name(lc_json_parser_t *ps, const char *name, size_t n, const char *at, char *out,
+                       size_t *len)
+{
+        const unsigned char *s = (const unsigned char *)name;
+        char *to = out;
+
+        for (size_t i = 0; i < n;) {
+                unsigned char a = s[i++];
+                int more = a < 0x80             ? 0
+                           : (a & 0xE0) == 0xC0 ? 1
+                           : (a & 0xF0) == 0xE0 ? 2
+                           : (a & 0xF8) == 0xF0 ? 3
+                                                : -1;
+                uint32_t c = more == 1 ? a & 0x1Fu : more == 2 ? a & 0x0Fu : more == 3 ? a & 7u : a;
+
+                if (more < 0)
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, at, "Invalid UTF-8 start byte 0x%x", a);
+                if (i + (size_t)more > n)
+                        return lc_json_fail(ps, LC_CLS_JSON_EOF, at, "Unexpected end-of-input in field name");
+                for (int k = 1; k <= more; k++, i++) {
+                        if ((s[i] & 0xC0) != 0x80)
+                                return lc_json_fail(ps, LC_CLS_JSON_PARSE, at,
+                                                    "Invalid UTF-8 middle byte 0x%x",
+                                                    k == 3 ? s[i] : (unsigned)quad_at(s, i));
+                        c = c << 6 | (s[i] & 0x3F);
+                }
+                if (c >= 0xD800 && c <= 0xDFFF && more == 2)
+                        return lc_json_fail(ps, LC_CLS_JSON_PARSE, at,
+                                            "Invalid UTF-8: Illegal surrogate character 0x%x", (unsigned)c);
+                if (more == 3 && (c < 0x10000 || c > 0x10FFFF))
+                        to = put_odd(to, c, 0xD7C0);
+                else
+                        to += lc_utf8_put(to, c);
+        }
+        *len = (size_t)(to - out);
         return 0;
 }
 
@@ -170,15 +274,13 @@ static int read_high(lc_json_parser_t *ps, const char **at, char **out)
                                             (unsigned char)*q);
                 c = c << 6 | ((unsigned char)*q & 0x3F);
         }
-        if (c >= 0xD800 && c <= 0xDFFF)
+        if (c >= 0xD800 && c <= 0xDFFF && more == 2)
                 return lc_json_fail(ps, LC_CLS_JSON_PARSE, q,
                                     "Invalid UTF-8: Illegal surrogate character 0x%x", (unsigned)c);
-        if (c > 0x10FFFF) {
-                memcpy(*out, "??", 2);
-                *out += 2;
-        } else {
+        if (more == 3 && (c < 0x10000 || c > 0x10FFFF))
+                *out = put_odd(*out, c, 0xFFC0);
+        else
                 *out += lc_utf8_put(*out, c);
-        }
         *at = q;
         return 0;
 }
@@ -186,7 +288,7 @@ static int read_high(lc_json_parser_t *ps, const char **at, char **out)
 static int decode_string(lc_json_parser_t *ps, const char *what, const char **text, size_t *len)
 {
         const char *q = ps->p, *stop = q;
-        bool high = false;
+        bool high = false, name = *what == 'f';
         char *out, *at;
 
         for (;;) { /* how much room is needed at most */
@@ -211,8 +313,22 @@ static int decode_string(lc_json_parser_t *ps, const char *what, const char **te
                         break;
                 if (q >= ps->end || (unsigned char)*q < 0x20)
                         return string_end(ps, q, what);
-                if (*q == '\\' ? read_escape(ps, &q, &at) < 0 : read_high(ps, &q, &at) < 0)
+                if (name && *q != '\\')
+                        *at++ = *q++; /* decoded below, as a whole */
+                else if (name ? read_name_escape(ps, &q, &at) < 0
+                              : (*q == '\\' ? read_escape(ps, &q, &at) : read_high(ps, &q, &at)) < 0)
                         return -1;
+        }
+        if (name && !lc_utf8_valid(out, (size_t)(at - out))) {
+                size_t n = (size_t)(at - out);
+
+                lc_arena_commit(ps->texts, n);
+                if (!(at = lc_arena_room(ps->texts, n + 8)))
+                        return lc_json_no_memory(ps);
+                if (decode_name(ps, out, n, q + 1, at, &n) < 0)
+                        return -1;
+                out = at;
+                at += n;
         }
         *at = '\0';
         *text = out;

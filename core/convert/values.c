@@ -11,6 +11,7 @@
 #include "convert/json.h"
 #include "convert/text.h"
 #include "data/decimal.h"
+#include "data/java_hash.h"
 #include "data/schema_builder.h"
 #include "data/validate.h"
 #include <inttypes.h>
@@ -125,15 +126,10 @@ static token_t next_token(parser_t *ps)
         return t;
 }
 
+/* Kafka's Utils.isBlank(): nothing is left after trim(). */
 static bool is_blank(token_t t)
 {
-        for (size_t i = 0; i < t.n; i++) {
-                unsigned char c = (unsigned char)t.p[i];
-
-                if (!(c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x1f)))
-                        return false;
-        }
-        return true;
+        return trim(t).n == 0;
 }
 
 /* Blank tokens before the next one are lost, blanks inside a token stay. */
@@ -248,7 +244,7 @@ static int take_number(parser_t *ps, token_t t, typed_t *out)
         lc_buf_free(&text);
         if (isfinite(narrow) && d->scale) {
                 out->schema = lc_schema_plain(LC_FLOAT32, false);
-                out->value = (lc_value_t){.type = LC_FLOAT32, .u.f32 = narrow == 0 ? 0 : narrow};
+                out->value = (lc_value_t){.type = LC_FLOAT32, .u.f32 = narrow};
         } else if (isfinite(wide) && d->scale) {
                 out->schema = lc_schema_plain(LC_FLOAT64, false);
                 out->value = (lc_value_t){.type = LC_FLOAT64, .u.f = wide};
@@ -287,8 +283,6 @@ static int parse_token(parser_t *ps, bool embedded, token_t t, typed_t *out)
         size_t used;
         char c;
 
-        if (!t.n)
-                return BROKEN; /* control characters only: Java runs into an index error */
         c = *t.p;
         if (c & 0x80 && lc_java_digit(lc_utf8_next(t.p, t.n, &used, NULL)) >= 0)
                 c = '0';
@@ -449,32 +443,57 @@ static int parse_array(parser_t *ps, typed_t *out)
         return rc;
 }
 
+/* Entries by key: the last value of equal keys, at the place of the first. All are `n` pairs in items. */
+static int unique_keys(lc_value_t *items, uint32_t *n)
+{
+        uint32_t size = 16, mask, kept = 0, *table;
+
+        while (size < *n * 2)
+                size *= 2;
+        mask = size - 1;
+        table = calloc(size, sizeof(*table)); /* entry + 1 */
+        if (!table)
+                return OOM;
+        for (uint32_t i = 0; i < *n; i++) {
+                const lc_value_t *entry = &items[2 * i];
+                uint32_t h = (uint32_t)lc_java_hash(entry) * 2654435769u;
+
+                for (h ^= h >> 15; table[h & mask]; h++)
+                        if (lc_value_equal(&items[2 * (table[h & mask] - 1)], entry))
+                                break;
+                if (table[h & mask]) {
+                        items[2 * (table[h & mask] - 1) + 1] = entry[1];
+                        continue;
+                }
+                items[2 * kept] = entry[0];
+                items[2 * kept + 1] = entry[1];
+                table[h & mask] = ++kept;
+        }
+        free(table);
+        *n = kept;
+        return OK;
+}
+
 static int finish_map(parser_t *ps, const merger_t *mk, const merger_t *mv, const list_t *l, typed_t *out)
 {
         lc_schema_builder_t *b = lc_schema_builder_new(LC_MAP);
         lc_value_t *items = lc_arena_alloc(ps->arena, l->n * sizeof(*items) + 1);
-        uint32_t n = 0;
+        uint32_t n = (uint32_t)(l->n / 2);
         int rc = items ? OK : OOM;
 
         lc_schema_builder_key(b, mk->common);
         lc_schema_builder_elem(b, mk->common ? mv->common : NULL);
         out->schema = hold(ps, lc_schema_builder_finish(b));
         for (size_t i = 0; i < l->n && rc == OK; i += 2) {
-                lc_value_t key = l->v[i].value, value = l->v[i + 1].value;
-                uint32_t j;
-
+                items[i] = l->v[i].value;
+                items[i + 1] = l->v[i + 1].value;
                 if (mk->common)
-                        rc = align(mk->common, &key);
+                        rc = align(mk->common, &items[i]);
                 if (mk->common && mv->common && rc == OK)
-                        rc = align(mv->common, &value);
-                for (j = 0; j < n && !lc_value_equal(&items[2 * j], &key); j++)
-                        ;
-                if (j == n) {
-                        items[2 * n] = key;
-                        n++;
-                }
-                items[2 * j + 1] = value;
+                        rc = align(mv->common, &items[i + 1]);
         }
+        if (rc == OK && n > 1)
+                rc = unique_keys(items, &n);
         out->value = (lc_value_t){.type = LC_MAP, .len = n, .u.items = items};
         return rc;
 }

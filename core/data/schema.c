@@ -312,11 +312,39 @@ static int set_default(lc_schema_t *s, const lc_value_t *value, lc_err_t *err)
         return 0;
 }
 
+/* Are there more than *left values? A default whose nulls stand for the defaults of inner schemas, and theirs for
+ * others, doubles with each level: a text of 1 kB would be more than any memory. */
+static bool too_many(const lc_value_t *v, uint32_t *left)
+{
+        const lc_value_t *items = v->u.items;
+        size_t n = v->type == LC_ARRAY ? v->len : v->type == LC_MAP ? (size_t)v->len * 2 : 0;
+
+        if (v->type == LC_STRUCT) {
+                items = v->u.st->fields;
+                n = v->u.st->schema->nfields;
+        }
+        if (*left < n)
+                return true;
+        *left -= (uint32_t)n;
+        for (size_t i = 0; i < n; i++)
+                if (too_many(&items[i], left))
+                        return true;
+        return false;
+}
+
 int lc_schema_builder_default(lc_schema_builder_t *b, const lc_value_t *value, lc_err_t *err)
 {
+        uint32_t left = LC_MAX_DEFAULT;
         lc_err_t why;
 
         lc_err_clear(&why);
+        if (too_many(value, &left)) {
+                lc_err_set_cls(err, LC_DATA, 0, LC_CLS_SCHEMA_BUILDER, "Invalid default value");
+                if (err)
+                        lc_err_cause(err, LC_CLS_DATA, "The default value has more than %d parts",
+                                     LC_MAX_DEFAULT);
+                return -1;
+        }
         if (lc_validate_value(b->s, value, &why) < 0) {
                 lc_err_set_cls(err, LC_DATA, 0, LC_CLS_SCHEMA_BUILDER, "Invalid default value");
                 if (err)

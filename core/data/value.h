@@ -54,10 +54,10 @@ struct lc_value {
         uint16_t pad;
         uint32_t len; /* STRING, BYTES: bytes; ARRAY: items; MAP: entries */
         union {
-                int64_t i;               /* BOOLEAN (0/1), INT*, DATE, TIME, TIMESTAMP */
-                double f;                /* FLOAT64 */
-                float f32;               /* FLOAT32 */
-                const char *s;           /* STRING, BYTES: not terminated */
+                int64_t i;     /* BOOLEAN (0/1), INT*, DATE, TIME, TIMESTAMP */
+                double f;      /* FLOAT64; a NaN is always NAN: others look like tagged values to LuaJIT */
+                float f32;     /* FLOAT32; likewise */
+                const char *s; /* STRING, BYTES: not terminated */
                 lc_value_t *items;       /* ARRAY: len values; MAP: 2*len: key, value, key, value */
                 lc_struct_value_t *st;   /* STRUCT */
                 const lc_decimal_t *dec; /* DECIMAL */

@@ -190,9 +190,9 @@ function _M.schema_text(schema)
 end
 
 local function map_text(json)
-  local value = require("connect.json").decode(json, true)
-  if type(value) ~= "table" then return "null" end
   local values = require "connect.values"
+  local value = require("connect.json").decode(json)
+  if not values.is_map(value) then return "null" end
   local out = {}
   for k, v in values.map_pairs(value) do out[#out + 1] = values.tostring(k) .. "=" .. values.tostring(v) end
   return "{" .. table.concat(out, ", ") .. "}"

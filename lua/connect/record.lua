@@ -120,7 +120,8 @@ function source.source_offset(r)
   if r.u.src.partition == nil then return nil end
   C.lc_buf_clear(buf)
   if C.lc_record_offset_json(r, buf, fx.err()) < 0 then fx.raise() end
-  return (json.decode(ffi_string(buf.p, buf.len), true))
+  local offset = json.decode(ffi_string(buf.p, buf.len), true)
+  return offset ~= null and offset or nil
 end
 
 local FIELDS = { "topic", "partition", "timestamp", "key", "value", "key_schema", "value_schema", "headers" }

@@ -8,6 +8,7 @@
 #include "data/schema_builder.h"
 #include "data/validate.h"
 #include "script/script.h"
+#include <math.h>
 
 enum { DEEP = 3, STAGES = 4, RECORDS = 3 };
 #define PICK(f, list) (list)[fuzz_byte(f) % (sizeof(list) / sizeof(*(list)))]
@@ -164,10 +165,14 @@ static lc_value_t scalar(gen_t *g, lc_type_t type, int32_t scale)
         case LC_FLOAT32:
                 bits = fuzz_int(&g->f, 4);
                 memcpy(&v.u.f32, &(uint32_t){(uint32_t)bits}, 4);
+                if (isnan(v.u.f32)) /* there is one (data/value.h) */
+                        v.u.f32 = NAN;
                 break;
         case LC_FLOAT64:
                 bits = fuzz_int(&g->f, 8);
                 memcpy(&v.u.f, &bits, 8);
+                if (isnan(v.u.f))
+                        v.u.f = NAN;
                 break;
         case LC_DECIMAL:
                 v = text_or_bytes(g, LC_BYTES);
@@ -315,19 +320,40 @@ static const lc_schema_t *side(gen_t *g, lc_batch_t *batch, lc_value_t *v)
         return s;
 }
 
-static lc_batch_t *batch_of(gen_t *g)
+/* Where a record came from: another half of the union for a source than for a sink. */
+static void place(gen_t *g, lc_batch_t *batch, lc_record_t *r, bool source)
+{
+        lc_source_partition_t *partition;
+
+        if (!source) {
+                r->u.snk.topic = r->topic;
+                r->u.snk.offset = number(g);
+                return;
+        }
+        r->u.src.offset = fuzz_byte(&g->f) & 1 ? lc_value_int64(number(g)) : free_value(g, 1);
+        if (r->u.src.offset.type != LC_MAP && r->u.src.offset.type != LC_INT64)
+                r->u.src.offset = lc_value_null();
+        if (!(fuzz_byte(&g->f) & 1))
+                return;
+        partition = lc_source_partition_new("{\"filename\":\"f\"}", 16);
+        lc_batch_hold_partition(batch, partition);
+        lc_source_partition_unref(partition);
+        r->u.src.partition = partition;
+}
+
+static lc_batch_t *batch_of(gen_t *g, bool source)
 {
         lc_batch_t *batch = lc_batch_new(RECORDS);
         int n = fuzz_byte(&g->f) % RECORDS + 1;
 
         g->a = &batch->arena;
+        batch->offset_field = "position";
         for (int i = 0; i < n; i++) {
                 lc_record_t *r = lc_batch_add(batch);
                 uint8_t bits = fuzz_byte(&g->f);
                 r->topic = bits & 1 ? "t" : "other";
                 r->timestamp = bits & 2 ? number(g) : -1;
-                r->u.snk.topic = r->topic;
-                r->u.snk.offset = 42;
+                place(g, batch, r, source);
                 r->key_schema = side(g, batch, &r->key);
                 r->value_schema = side(g, batch, &r->value);
                 r->nheaders = bits >> 4 & 3;
@@ -386,7 +412,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         gen_t g = {.f = {data, n}};
         bool source = fuzz_byte(&g.f) & 1;
         lc_props_t *p = config(&g.f);
-        lc_batch_t *batch = batch_of(&g);
+        lc_batch_t *batch = batch_of(&g, source);
         lc_script_host_t host = {.connector = "fuzz"};
         lc_err_t err = {0};
         lc_script_chain_t *chain = lc_script_chain_new(plugins, p, source, &host, &err);

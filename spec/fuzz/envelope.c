@@ -46,6 +46,12 @@ static void touch(const lc_schema_t *schema, const lc_value_t *v)
         lc_buf_free(&text);
 }
 
+/* A float without a number is written as a text, which reads as 0 where the schema says float: as in Java. */
+static bool has_no_number(const lc_slice_t *out)
+{
+        return out->p && (memmem(out->p, out->len, "Infinity\"", 9) || memmem(out->p, out->len, "\"NaN\"", 5));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         static const char *const roles[] = {"key", "value", "header"};
@@ -74,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 goto done;
         schema = lc_schema_ref(schema);
         touch(schema, &v);
-        if (cls->from_connect(cv, "t", "h", schema, &v, &a, &out, &err) < 0 || which != 255)
+        if (cls->from_connect(cv, "t", "h", schema, &v, &a, &out, &err) < 0 || which != 255 ||
+            has_no_number(&out))
                 goto unref;
         if (cls->to_connect(cv, "t", "h", out, &a, &schema2, &v2, &err) < 0) {
                 /* a default or an optional null may be what a later reader refuses */

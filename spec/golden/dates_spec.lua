@@ -49,6 +49,13 @@ describe("a Java date format", function()
     assert.is_true(n > 1000)
   end)
 
+  it("writes the first and the last instant there is", function()
+    local f = compile "yyyy-MM-dd HH:mm:ss.SSS G D w u"
+    assert.equal("292269055-12-02 16:47:04.192 BC 336 49 7", format(f, -9223372036854775807LL - 1))
+    assert.equal("292278994-08-17 07:12:55.807 AD 229 34 7", format(f, 9223372036854775807LL))
+    assert.equal("292269055-12-03 00:00:00.000 BC 337 49 1", format(f, -9223372036828800000LL))
+  end)
+
   it("puts two-digit years into the 80 years before and the 20 after today", function()
     local f, full = compile "dd/MM/yy", compile "dd/MM/yyyy"
     local now = C.lc_wall_ms()

@@ -91,6 +91,29 @@ describe("a chain", function()
     assert.same({ 0, 0 }, { chain:counts() })
   end)
 
+  it("names a source's record without a timestamp by its partition and offset", function()
+    local b = C.lc_batch_new(2)
+    local keep = "position"
+    b.offset_field = keep
+    for _ = 1, 2 do C.lc_batch_add(b).topic = "t" end
+    local partition = C.lc_source_partition_new('{"filename":"f"}', 16)
+    assert.equal(0, C.lc_batch_hold_partition(b, partition))
+    C.lc_source_partition_unref(partition)
+    b.records[0].u.src.partition, b.records[0].u.src.offset.type, b.records[0].u.src.offset.u.i = partition, C.LC_INT64, 7
+    b.records[1].u.src.partition = partition
+    local err
+    chain = assert(chains.new(set, { transforms = "a", ["transforms.a.type"] = "TimestampRouter" }, true))
+    for i, offset in ipairs { "{position=7}", "null" } do
+      local _, e = chain:run(b, i - 1)
+      err = e
+      assert.equal("org.apache.kafka.connect.errors.DataException", err.class)
+      assert.equal("Timestamp missing on record: SourceRecord{sourcePartition={filename=f}, sourceOffset=" .. offset
+        .. "} ConnectRecord{topic='t', kafkaPartition=null, key=null, keySchema=null, value=null, valueSchema=null, "
+        .. "timestamp=null, headers=ConnectHeaders(headers=)}", err.message)
+    end
+    C.lc_batch_unref(b)
+  end)
+
   it("keeps exact types of maps that were only looked at", function()
     local place = data.place()
     local b = k.sink_batch { "x" }

@@ -66,6 +66,15 @@ describe("data", function()
       C.lc_schema_builder_free(b)
     end)
 
+    it("refuses a default that grows with every level", function()
+      local text = '{"type":"string","optional":true,"default":"x"}'
+      for _ = 1, 40 do text = '{"type":"array","items":' .. text .. ',"optional":true,"default":[null,null]}' end
+      local ok, err = pcall(p.schema, p, data.read(text))
+      assert.is_false(ok)
+      assert.are.equal("org.apache.kafka.connect.errors.SchemaBuilderException", err.class)
+      assert.are.equal("Invalid default value", err.message)
+    end)
+
     it("copies through a builder, and is freed when nobody holds it", function()
       local s = schema(p, '{"type":"struct","fields":[{"type":"int64","field":"x"}],"name":"N"}')
       local copy = C.lc_schema_builder_finish(C.lc_schema_builder_from(s))

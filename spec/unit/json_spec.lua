@@ -210,6 +210,7 @@ describe("Java's numbers", function()
     { 1.7976931348623157e308, "1.7976931348623157E308" }, { 2.2250738585072014e-308, "2.2250738585072014E-308" },
     { 4.9e-324, "4.9E-324" }, { 123456789012345680, "1.2345678901234568E17" }, { -1.5, "-1.5" }, { 1 / 0, "Infinity" },
     { -1 / 0, "-Infinity" }, { 8.41e21, "8.409999999999999E21" },
+    { 33333333300000001884183387, "3.3333333300000004E25" }, -- sums beyond 64 bits on the way
   }
   it("doubles", function()
     for _, d in ipairs(doubles) do assert.are.equal(d[2], buf(function(b) C.lc_java_double(b, d[1]) end)) end
