@@ -70,5 +70,6 @@ return function(m)
       chain_schemas_cpu_to_java = ratio("cpu_ns_per_record", "chain-schemas"),
       chain_cost_ns = plain and with and m.round(with - plain, 0) }
   end)
+  require "bench.chain"(m)
   require "bench.json"(m)
 end

@@ -21,7 +21,7 @@
 local fx = require "connect.ffi"
 local errors = require "connect.errors"
 
-local ffi, C = fx.ffi, fx.C
+local ffi, C, x = fx.ffi, fx.C, fx.exchange()
 local ffi_string, ffi_copy, ffi_new, ffi_cast, ffi_gc = ffi.string, ffi.copy, ffi.new, ffi.cast, ffi.gc
 
 if fx.fresh or not pcall(ffi.typeof, "lc_cells_names_t") then
@@ -228,8 +228,11 @@ end
 --- A Lua string of a C string: field and header names.
 function _M.string(p) return ffi_string(p) end
 
---- The Lua string of a STRING or BYTES value.
-function _M.text(v) return ffi_string(v.u.s, v.len) end
+--- The Lua string of a STRING or BYTES value; counted (lc_script_chain_counts).
+function _M.text(v)
+  x.decoded = x.decoded + 1
+  return ffi_string(v.u.s, v.len)
+end
 
 -- structs -----------------------------------------------------------------------------------------
 

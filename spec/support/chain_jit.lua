@@ -1,6 +1,9 @@
--- spec/support/chain_jit.lua: a program of its own (the spec runner has the JIT off): runs a chain of standard
--- transforms over string records and prints what LuaJIT said of it, "abort: ..." lines and "loops: N".
--- luajit spec/support/chain_jit.lua schema|schemaless
+-- spec/support/chain_jit.lua: a program of its own (the spec runner has the JIT off) that shows what LuaJIT makes of the
+-- record path: runs it and prints "abort: REASON at PLACE", "loop: PLACE" for each compiled loop, "exits: N" for how often
+-- machine code was left for the interpreter in the last ten batches, "instructions: N" interpreted a batch.
+--   luajit spec/support/chain_jit.lua schema|schemaless|broken      a chain of standard transforms over string records;
+--                                                                   broken: with a stage that cannot be compiled
+--   luajit spec/support/chain_jit.lua source|sink DIR LINES         FileStream's poll and put, LINES a batch
 local ffi = require "ffi"
 package.path = "./lua/?.lua;./lua/?/init.lua;./?.lua;" .. package.path
 local lib = ffi.load(os.getenv "LUACONNECT_LIB" or "build/libluaconnect.so", true) -- kept: the collector would unload it
@@ -11,9 +14,75 @@ lc_batch_t *lc_batch_new(uint32_t cap);
 lc_record_t *lc_batch_add(lc_batch_t *b);
 void *lc_arena_dup(lc_arena_t *a, const void *data, size_t n);
 ]]
+local mode = arg[1]
+local BATCHES, RECORDS = 40, 2000
 
-local with_schema = arg[1] == "schema"
-local chain = require("connect.chain").new(function(path) return { dofile(path) } end, true)
+local aborts, loops, starts, exits = {}, {}, {}, 0
+local function watch()
+  local jit = require "jit"
+  local info, trace_info = require("jit.util").funcinfo, require("jit.util").traceinfo
+  jit.attach(function(what, trace, func, pc, code, reason)
+    if what == "start" then
+      starts[trace] = info(func, pc).loc
+    elseif what == "abort" then
+      local text = reason
+      local known = require("jit.vmdef").traceerr
+      if type(code) == "number" and known[code] then text = known[code] end
+      aborts[#aborts + 1] = ("%s at %s"):format(tostring(text):gsub("%%.*", ""), info(func, pc).loc or "?")
+    elseif what == "stop" and trace_info(trace).linktype == "loop" then
+      loops[#loops + 1] = starts[trace] or "?"
+    end
+  end, "trace")
+  jit.attach(function() exits = exits + 1 end, "texit")
+end
+
+local function print_all()
+  for _, a in ipairs(aborts) do print("abort: " .. a) end
+  for _, l in ipairs(loops) do print("loop: " .. l) end
+  print("exits: " .. exits)
+end
+
+local function strings(text, schema)
+  local b = C.lc_batch_new(RECORDS)
+  local topic, s = C.lc_arena_dup(b.arena, "t", 1), C.lc_arena_dup(b.arena, text, #text)
+  for _ = 1, RECORDS do
+    local r = C.lc_batch_add(b)
+    r.topic, r.timestamp = topic, 1700000000000LL
+    r.value.type, r.value.len, r.value.u.s = 8, #text, s
+    if schema then r.value_schema = C.lc_schema_plain(8, false) end
+  end
+  return b
+end
+
+if mode == "source" or mode == "sink" then
+  local lines = require "connect.lines"
+  local path, size = arg[2] .. "/lines", tonumber(arg[3])
+  local f = assert(io.open(path, "w"))
+  f:write(("some line\n"):rep(10 * size))
+  f:close()
+  require("jit").off()
+  local reader, writer = lines.reader { file = path, topic = "t", batch_size = size }, lines.writer(arg[2] .. "/out")
+  local counted = 0
+  for i = 1, 10 do
+    local n = 0
+    local function count() n = n + 1 end
+    if mode == "source" then debug.sethook(count, "", 1) end
+    local batch = reader:poll()
+    debug.sethook()
+    if mode == "sink" then
+      debug.sethook(count, "", 1)
+      writer:write(batch)
+      debug.sethook()
+    end
+    assert(batch.b.n == size)
+    if i > 1 then counted = math.max(counted, n) end -- the first one may load modules
+  end
+  print("instructions: " .. counted)
+  os.exit(0)
+end
+
+local with_schema = mode == "schema"
+local chain = require("connect.chain").new(function(path) return { type(path) == "table" and path or dofile(path) } end, true)
 local function stage(file, config)
   config["replace.null.with.default"] = true
   chain.stage(chain.make("lua/transforms/" .. file .. ".lua", file, nil, true, 1, config), "value", nil, false)
@@ -22,35 +91,21 @@ stage("hoist_field", { field = "line" })
 stage("insert_field", { ["static.field"] = "src", ["static.value"] = "abc", ["topic.field"] = "topic",
   ["timestamp.field"] = "ts" })
 stage("replace_field", { exclude = { "src" }, include = {}, renames = { "line:text" } })
+if mode == "broken" then
+  local decl = { apply_cells = function(self) for k in pairs(self) do self[k] = function() return k end end end }
+  chain.stage(chain.make(decl, "broken", nil, true, 1, {}), "value", nil, false)
+end
 chain.finish()
 
-local aborts, loops = {}, 0
-require("jit").attach(function(what, _, func, pc, code, reason)
-  local info = require("jit.util").funcinfo(func, pc)
-  if what == "abort" then
-    local text = reason
-    if type(code) == "number" and require("jit.vmdef").traceerr[code] then text = require("jit.vmdef").traceerr[code] end
-    aborts[#aborts + 1] = ("%s at %s"):format(tostring(text):gsub("%%.*", ""), info.loc or "?")
-  elseif what == "stop" and (info.loc or ""):find "chain" then
-    loops = loops + 1
-  end
-end, "trace")
-
+watch()
 local exchange, text = fx.exchange(), ("x"):rep(60)
-for _ = 1, 30 do
-  local b = C.lc_batch_new(2000)
-  local topic, s = C.lc_arena_dup(b.arena, "t", 1), C.lc_arena_dup(b.arena, text, #text)
-  for _ = 1, 2000 do
-    local r = C.lc_batch_add(b)
-    r.topic, r.timestamp = topic, 1700000000000LL
-    r.value.type, r.value.len, r.value.u.s = 8, #text, s
-    if with_schema then r.value_schema = C.lc_schema_plain(8, false) end
-  end
+for i = 1, BATCHES do
+  local b = strings(text, with_schema)
   exchange.batch = b
-  chain.run(0, 0, 2000)
-  assert(b.records[1999].value.type == (with_schema and 12 or 11))
+  if i > BATCHES - 10 then exits = i == BATCHES - 9 and 0 or exits end
+  chain.run(0, 0, RECORDS)
+  assert(b.records[RECORDS - 1].value.type == (with_schema and 12 or 11))
   C.lc_batch_unref(b)
 end
-for _, a in ipairs(aborts) do print("abort: " .. a) end
-print("loops: " .. loops)
+print_all()
 assert(lib)
