@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "script/state.h"
+#include "script/traceback.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 
 enum { STEP_MIN_MS = 5, STEP_MAX_MS = 500 };
+enum { WHY = 7, CALL = WHY + 1 }; /* of lc_guard_t.call: the bits of the reason, and one call */
 enum {
         STACK_ROOM = 160 * 1024
 }; /* of C stack that one call into Lua may nest calls into; threads have more */
@@ -128,6 +130,21 @@ void lc_guard_prepare(lua_State *L)
         lua_setfield(L, LUA_REGISTRYINDEX, "connect.guard");
 }
 
+/* Why the running call is to end. */
+static lc_guard_why_t why_of(const lc_guard_t *g)
+{
+        return (lc_guard_why_t)(__atomic_load_n(&g->call, __ATOMIC_SEQ_CST) & WHY);
+}
+
+/* Ends the call `call`, as it was read, unless it has ended or is to end for another reason: the one that
+ * came after it is not meant. */
+static void set_why(lc_guard_t *g, uint32_t call, lc_guard_why_t why)
+{
+        if (!(call & WHY))
+                __atomic_compare_exchange_n(&g->call, &call, call | why, false, __ATOMIC_SEQ_CST,
+                                            __ATOMIC_SEQ_CST);
+}
+
 /* ---- ending a call ------------------------------------------------------------------------------ */
 
 size_t lc_guard_held(const lc_state_t *st)
@@ -175,14 +192,9 @@ static void end_now(lua_State *L, int why, int level)
         if (!g->told) {
                 g->told = true;
                 say(st, why);
-                if (st->err && lua_checkstack(L, LUA_MINSTACK)) {
-                        const char *text;
-
-                        luaL_traceback(L, L, NULL, level);
-                        text = lua_tostring(L, -1);
+                if (st->err) {
                         lc_err_clear(st->err);
-                        snprintf(st->err->detail, sizeof(st->err->detail), "%s\n", text ? text : "");
-                        lua_pop(L, 1);
+                        lc_traceback(L, level, st->err->detail, sizeof(st->err->detail));
                 }
         }
         luaL_error(L, "%s", g->text);
@@ -190,7 +202,7 @@ static void end_now(lua_State *L, int why, int level)
 
 static void again(lua_State *L, lua_Debug *ar)
 {
-        int why = __atomic_load_n(&lc_state_of(L)->guard.why, __ATOMIC_SEQ_CST);
+        lc_guard_why_t why = why_of(&lc_state_of(L)->guard);
 
         (void)ar;
         if (why)
@@ -207,29 +219,31 @@ static void check(lua_State *L, int level)
         lc_state_t *st = lc_state_of(L);
         lc_guard_t *g = &st->guard;
 
-        if (g->over && !__atomic_load_n(&g->why, __ATOMIC_SEQ_CST)) {
+        if (g->over && !why_of(g)) {
                 lua_gc(L, LUA_GCCOLLECT, 0); /* what it holds may be garbage */
                 g->over = false;
                 if (too_much(st, 0))
-                        __atomic_store_n(&g->why, LC_GUARD_MEMORY, __ATOMIC_SEQ_CST);
+                        set_why(g, __atomic_load_n(&g->call, __ATOMIC_SEQ_CST), LC_GUARD_MEMORY);
         }
-        flag(g, false); /* before the look: who sets `why` sets the flag after it */
-        if (__atomic_load_n(&g->why, __ATOMIC_SEQ_CST))
-                end_now(L, __atomic_load_n(&g->why, __ATOMIC_SEQ_CST), level);
+        flag(g, false); /* before the look: who sets the reason sets the flag after it */
+        if (why_of(g))
+                end_now(L, why_of(g), level);
 }
 
 void lc_guard_check(lua_State *L)
 {
         const lc_guard_t *g = &lc_state_of(L)->guard;
 
-        if (g->over || __atomic_load_n(&g->why, __ATOMIC_SEQ_CST))
+        if (g->over || why_of(g))
                 check(L, 0);
 }
 
 void lc_guard_late(lua_State *L)
 {
-        __atomic_store_n(&lc_state_of(L)->guard.why, LC_GUARD_LOAD, __ATOMIC_SEQ_CST);
-        end_now(L, LC_GUARD_LOAD, 0);
+        lc_guard_t *g = &lc_state_of(L)->guard;
+
+        set_why(g, __atomic_load_n(&g->call, __ATOMIC_SEQ_CST), LC_GUARD_LOAD);
+        end_now(L, why_of(g), 0);
 }
 
 void lc_guard_over(lc_state_t *st)
@@ -266,7 +280,7 @@ void lc_guard_enter(lc_state_t *st, int limit_ms)
 {
         lc_guard_t *g = &st->guard;
 
-        __atomic_store_n(&g->why, LC_GUARD_NONE, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&g->call, (g->call & ~(uint32_t)WHY) + CALL, __ATOMIC_SEQ_CST);
         flag(g, false);
         g->told = g->over = false;
         g->stack = __builtin_frame_address(0);
@@ -299,13 +313,12 @@ bool lc_guard_leave(lc_state_t *st)
 
 /* ---- all states, and who watches them ------------------------------------------------------------ */
 
-/* With the lock held, so the state and its host are there. */
-static void end_call(lc_state_t *st, lc_guard_why_t why)
+/* With the lock held, so the state and its host are there. call: as read before `running` and the rest. */
+static void end_call(lc_state_t *st, uint32_t call, lc_guard_why_t why)
 {
         lc_guard_t *g = &st->guard;
-        int none = LC_GUARD_NONE;
 
-        __atomic_compare_exchange_n(&g->why, &none, why, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        set_why(g, call, why);
         flag(g, true);
         if (st->host && st->host->stop)
                 lc_waker_wake(st->host->stop); /* a sleep ends and looks */
@@ -316,12 +329,15 @@ int lc_script_interrupt(const void *owner)
         int n = 0;
 
         pthread_mutex_lock(&list.lock);
-        for (lc_state_t *st = list.head; st; st = st->guard.next)
-                if (__atomic_load_n(&st->guard.running, __ATOMIC_SEQ_CST) &&
-                    __atomic_load_n(&st->guard.owner, __ATOMIC_RELAXED) == owner) {
-                        end_call(st, LC_GUARD_STOP);
-                        n++;
-                }
+        for (lc_state_t *st = list.head; st; st = st->guard.next) {
+                uint32_t call = __atomic_load_n(&st->guard.call, __ATOMIC_SEQ_CST);
+
+                if (!__atomic_load_n(&st->guard.running, __ATOMIC_SEQ_CST) ||
+                    __atomic_load_n(&st->guard.owner, __ATOMIC_RELAXED) != owner)
+                        continue;
+                end_call(st, call, LC_GUARD_STOP);
+                n++;
+        }
         pthread_mutex_unlock(&list.lock);
         return n;
 }
@@ -333,15 +349,15 @@ static int look(void)
 
         for (lc_state_t *st = list.head; st; st = st->guard.next) {
                 lc_guard_t *g = &st->guard;
+                uint32_t call = __atomic_load_n(&g->call, __ATOMIC_SEQ_CST);
                 int64_t left;
                 int limit = __atomic_load_n(&g->limit_ms, __ATOMIC_RELAXED);
 
-                if (!__atomic_load_n(&g->running, __ATOMIC_SEQ_CST) || !limit ||
-                    __atomic_load_n(&g->why, __ATOMIC_RELAXED))
+                if (!__atomic_load_n(&g->running, __ATOMIC_SEQ_CST) || !limit || (call & WHY))
                         continue;
                 left = __atomic_load_n(&g->since, __ATOMIC_RELAXED) + limit - now;
                 if (left <= 0)
-                        end_call(st, g->load ? LC_GUARD_LOAD : LC_GUARD_CALL);
+                        end_call(st, call, g->load ? LC_GUARD_LOAD : LC_GUARD_CALL);
                 else if (next < 0 || left < next)
                         next = left;
         }

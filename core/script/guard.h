@@ -8,7 +8,7 @@
  * when the state holds more than plugin.max.memory. Then the script's own thread raises a Lua error, again
  * and again until the outermost call has returned, so that no pcall swallows it.
  *
- * Threads:   enter, leave, check: the script's. The flag's slot and `why` are set by any, atomically.
+ * Threads:   enter, leave, check: the script's. The flag's slot and `call` are set by any, atomically.
  * Lock:      the list of all states has one (guard.c), a leaf.
  * Tests:     spec/unit/stuck_spec.lua
  */
@@ -23,13 +23,13 @@ struct lc_state;
 typedef enum { LC_GUARD_NONE, LC_GUARD_STOP, LC_GUARD_CALL, LC_GUARD_LOAD, LC_GUARD_MEMORY } lc_guard_why_t;
 
 typedef struct lc_guard {
-        uint64_t *slot;    /* the flag, in a table that the registry holds; NULL: not found in this LuaJIT */
-        uint64_t yes, no;  /* its values */
-        int why;           /* atomic: lc_guard_why_t */
-        int running;       /* atomic */
-        int64_t since;     /* atomic: when the running call began, lc_now_ms() */
-        int limit_ms;      /* atomic: of the running call, 0: none */
-        bool load;         /* the limit is that of the load phase */
+        uint64_t *slot;   /* the flag, in a table that the registry holds; NULL: not found in this LuaJIT */
+        uint64_t yes, no; /* its values */
+        uint32_t call; /* atomic: number of the outermost call, above, and lc_guard_why_t in the low bits */
+        int running;   /* atomic */
+        int64_t since; /* atomic: when the running call began, lc_now_ms() */
+        int limit_ms;  /* atomic: of the running call, 0: none */
+        bool load;     /* the limit is that of the load phase */
         const void *owner; /* atomic: lc_script_owner() of the running call's thread */
         bool told;         /* the traceback was taken */
         bool over;         /* more memory than allowed, as far as the allocator knows */

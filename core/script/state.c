@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/schema_builder.h"
+#include "script/traceback.h"
 #include <luajit.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -157,10 +158,7 @@ static int handler(lua_State *L)
         }
         if (st->err->detail[0]) /* of an error that came from C: its causes say more than our Lua does */
                 return 1;
-        luaL_traceback(L, L, NULL, 1);
-        text = lua_tostring(L, -1);
-        snprintf(st->err->detail, sizeof(st->err->detail), "%s\n", text ? text : "");
-        lua_pop(L, 1);
+        lc_traceback(L, 1, st->err->detail, sizeof(st->err->detail));
         return 1;
 }
 
@@ -411,8 +409,11 @@ void lc_state_free(lc_state_t *st)
         if (!st)
                 return;
         lc_guard_unlink(st);
-        if (st->L)
-                lua_close(st->L); /* finalizers give batches back */
+        if (st->L) {
+                st->limit = 0; /* finalizers give batches back: nothing must keep one from running */
+                lua_sethook(st->L, NULL, 0, 0);
+                lua_close(st->L);
+        }
         lc_batch_unref(st->xch.batch);
         lc_partitions_free(st->partitions);
         lc_buf_free(&st->scratch);

@@ -119,8 +119,10 @@ describe("a stuck script", function()
   local function check(trace, kind, crowded)
     local found = trace:find(kinds[kind]) or (crowded and kinds[kind] == FULL and trace:find(LATE))
     assert.is_truthy(found, kind .. ": " .. trace:sub(1, 1500))
-    -- a single block beyond twice the limit is refused by the allocator: there is no memory for a traceback then
-    if kind ~= "concat" and kind ~= "message" then
+    -- LuaJIT has no room for a handler when the stack overflows on leaving a compiled trace, so that only the
+    -- reason is known then. Of a single block beyond twice the limit, which the allocator refuses, so it is too.
+    local overflow = trace:find("stack overflow, or an error while", 1, true)
+    if kind ~= "concat" and kind ~= "message" and not overflow then
       assert.is_truthy(trace:find("stack traceback", 1, true), kind .. ": " .. trace:sub(1, 1500))
     end
   end
