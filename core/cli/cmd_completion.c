@@ -25,6 +25,8 @@ static void print_what(const char *what)
                 printf("COMPREPLY=()");
         else if (!strcmp(what, "file"))
                 printf("COMPREPLY=($(compgen -f -- \"$cur\"))");
+        else if (!strcmp(what, "commands"))
+                printf("COMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))");
         else if (!strcmp(what, "dir"))
                 printf("COMPREPLY=($(compgen -d -- \"$cur\"))");
         else
@@ -59,6 +61,7 @@ int lc_cmd_completion(const lc_command_t *self, int argc, char **argv)
 {
         lc_args_t args = {.command = self, .argc = argc, .argv = argv};
         const char *shell = NULL;
+        bool zsh;
         int id;
 
         while ((id = lc_args_next(&args)) != LC_ARG_END) {
@@ -68,18 +71,22 @@ int lc_cmd_completion(const lc_command_t *self, int argc, char **argv)
         }
         if (!shell || (strcmp(shell, "bash") && strcmp(shell, "zsh")))
                 return lc_command_wrong(self, "name a shell: bash or zsh");
-        if (!strcmp(shell, "zsh"))
+        zsh = !strcmp(shell, "zsh");
+        if (zsh)
                 printf("#compdef luaconnect\nautoload -U +X bashcompinit && bashcompinit\n");
         printf("# %s completion of luaconnect\n", shell);
-        printf("_luaconnect() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n");
-        printf("  if [[ $COMP_CWORD -eq 1 ]]; then\n    COMPREPLY=($(compgen -W '");
+        printf("_%sluaconnect() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n",
+               zsh ? "_" : "");
+        printf("  local commands='");
         for (const lc_command_t *c = lc_commands; c->name; c++)
                 printf("%s%s", c == lc_commands ? "" : " ", c->name);
-        printf("' -- \"$cur\"))\n    return\n  fi\n");
+        printf("'\n  if [[ $COMP_CWORD -eq 1 ]]; then\n");
+        printf("    COMPREPLY=($(compgen -W \"$commands --help --version\" -- \"$cur\"))\n    return\n  fi\n");
         printf("  case ${COMP_WORDS[1]} in\n");
         for (const lc_command_t *c = lc_commands; c->name; c++)
-                if (c->options || c->operands)
-                        print_command(c);
-        printf("  esac\n}\ncomplete -o filenames -F _luaconnect luaconnect\n");
+                print_command(c);
+        printf("  esac\n}\ncomplete -o filenames -F _%sluaconnect luaconnect\n", zsh ? "_" : "");
+        if (zsh) /* loaded by its first use */
+                printf("[[ $funcstack[1] = _luaconnect ]] && _bash_complete -o filenames -F __luaconnect\n");
         return LC_KIT_OK;
 }

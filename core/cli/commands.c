@@ -13,9 +13,13 @@
 
 static int run_version(const lc_command_t *self, int argc, char **argv)
 {
-        (void)self;
-        (void)argc;
-        (void)argv;
+        lc_args_t args = {.command = self, .argc = argc, .argv = argv};
+        int id = lc_args_next(&args);
+
+        if (id != LC_ARG_END)
+                return id == LC_ARG_HELP      ? LC_KIT_OK
+                       : id == LC_ARG_OPERAND ? lc_command_wrong(self, "'%s' is not wanted", args.value)
+                                              : LC_KIT_USAGE;
         printf("luaconnect %s (Kafka Connect 4.3.1, librdkafka %s, libmicrohttpd %s)\n", LC_VERSION,
                rd_kafka_version_str(), MHD_get_version());
         return LC_EXIT_OK;
@@ -23,12 +27,14 @@ static int run_version(const lc_command_t *self, int argc, char **argv)
 
 static int run_help(const lc_command_t *self, int argc, char **argv)
 {
-        if (argc > 0)
-                for (self = lc_commands; self->name; self++)
-                        if (!strcmp(self->name, argv[0])) {
-                                lc_command_help(self);
+        if (argc > 0) {
+                for (const lc_command_t *c = lc_commands; c->name; c++)
+                        if (!strcmp(c->name, argv[0]) || (!strcmp(argv[0], "--help") && c == self)) {
+                                lc_command_help(c);
                                 return LC_EXIT_OK;
                         }
+                return lc_command_wrong(self, "there is no command '%s'", argv[0]);
+        }
         puts("luaconnect - Kafka Connect without the JVM: connectors and transforms in Lua\n");
         puts("Usage: luaconnect COMMAND [ARGUMENTS]\n");
         for (const lc_command_t *c = lc_commands; c->name; c++)
@@ -116,7 +122,11 @@ const lc_command_t lc_commands[] = {
          .run = lc_cmd_completion,
          .operands = "bash zsh"},
         {.name = "version", .arguments = "", .help = "print the versions", .run = run_version},
-        {.name = "help", .arguments = "[COMMAND]", .help = "print this", .run = run_help},
+        {.name = "help",
+         .arguments = "[COMMAND]",
+         .help = "print this, or more of a command",
+         .run = run_help,
+         .operands = "commands"},
         {.name = NULL},
 };
 
@@ -133,7 +143,7 @@ int lc_main(int argc, char **argv)
                 return LC_EXIT_USAGE;
         }
         if (!strcmp(name, "--help") || !strcmp(name, "-h"))
-                name = "help";
+                return run_help(NULL, 0, NULL);
         if (!strcmp(name, "--version"))
                 name = "version";
         for (const lc_command_t *c = lc_commands; c->name; c++)

@@ -189,18 +189,86 @@ return connect.transform { name = "Twice", on = { "key", "value" }, config = { {
   end)
 end)
 
-describe("luaconnect completion", function()
-  it("bash: commands, options, files; every one of the table", function()
-    local dir = proc.tmpdir "completion"
-    for _, shell in ipairs { "bash", "zsh" } do proc.write(dir .. "/c." .. shell, (try("completion " .. shell))) end
-    local function complete(words)
-      return proc.run(([[bash -c 'source %s/c.bash; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _luaconnect;]]
-        .. [[ echo ${COMPREPLY[@]}']]):format(dir, words))
+-- The subcommands, as help lists them.
+local function commands()
+  local out = {}
+  for name in (try "help"):gmatch "\n  (%l+)" do out[#out + 1] = name end
+  return out
+end
+
+describe("luaconnect help", function()
+  it("of each command: usage, what it does, its options", function()
+    local list = commands()
+    assert.is_true(#list >= 12)
+    for _, name in ipairs(list) do
+      local out, status = try(name .. " --help")
+      local worker = name == "distributed" or name == "standalone"
+      assert.equal(worker and 1 or 0, status, name)
+      if not worker then
+        assert.matches("Usage: luaconnect " .. name, out, 1, true)
+        assert.matches("\n\n%u?%l[^\n]+\n", out)
+        assert.equal(out, (try("help " .. name)))
+      end
     end
+    assert.equal(2, (select(2, try "help nope")))
+    assert.equal(2, (select(2, try "version nope")))
+    assert.equal(1, (select(2, try "nope")))
+  end)
+end)
+
+describe("luaconnect completion", function()
+  local dir
+  setup(function()
+    dir = proc.tmpdir "completion"
+    for _, shell in ipairs { "bash", "zsh" } do proc.write(dir .. "/c." .. shell, (try("completion " .. shell))) end
+  end)
+
+  local function complete(words)
+    return proc.run(([[bash -c 'source %s/c.bash; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _luaconnect;]]
+      .. [[ echo ${COMPREPLY[@]}']]):format(dir, words))
+  end
+
+  it("bash: commands, options, files; every one of the table", function()
     assert.equal("try\n", complete "luaconnect tr")
-    assert.matches("--transform", complete "luaconnect try --tr", 1, true)
     assert.equal("bash zsh\n", complete 'luaconnect completion ""')
-    assert.matches("^#compdef luaconnect", proc.read(dir .. "/c.zsh") or "")
+    assert.equal("source sink\n", complete 'luaconnect new s')
+    local all = " " .. complete 'luaconnect ""':gsub("\n", " ")
+    local for_help = " " .. complete 'luaconnect help ""':gsub("\n", " ")
+    for _, name in ipairs(commands()) do
+      assert.matches(" " .. name .. " ", all, 1, true)
+      assert.matches(" " .. name .. " ", for_help, 1, true)
+      local offered = " " .. complete("luaconnect " .. name .. " -"):gsub("\n", " ")
+      assert.matches(" --help ", offered, 1, true)
+      for line in (try("help " .. name)):gmatch "[^\n]+" do
+        local letter, long = line:match "^  (%-%a), (%-%-[%l-]+)"
+        long = long or line:match "^      (%-%-[%l-]+)"
+        for _, option in ipairs { long or letter, letter } do
+          assert.matches(" " .. option:gsub("%p", "%%%0") .. "[ =]", offered, 1, false, name)
+        end
+      end
+    end
+    assert.matches("--source", complete "luaconnect try --so", 1, true)
+    proc.write(dir .. "/some.json", "")
+    assert.equal(dir .. "/some.json\n", complete("luaconnect try --sink " .. dir .. "/so"))
     assert.equal(2, select(2, try "completion tcsh"))
+    assert.equal(2, select(2, try "completion"))
+  end)
+
+  it("zsh", function()
+    assert.matches("^#compdef luaconnect", proc.read(dir .. "/c.zsh") or "")
+    if os.execute "command -v zsh > /dev/null" ~= 0 then return pending "no zsh here" end
+    os.execute(("mkdir -p %s/f && cp %s/c.zsh %s/f/_luaconnect"):format(dir, dir, dir))
+    proc.write(dir .. "/t.zsh", ([[
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'fpath=(%s/f $fpath); autoload -U compinit; compinit -u -D; echo REA''DY'
+zpty -r -m z out '*READY*'
+zpty -w -n z 'luaconnect comple'$'\t'
+zpty -r -m z out '*completion*'
+zpty -w -n z ' zs'$'\t'
+zpty -r -m z out '*zsh*'
+print found
+]]):format(dir))
+    assert.matches("found", (proc.run("timeout -k 1 60 zsh -f " .. dir .. "/t.zsh 2>&1")), 1, true)
   end)
 end)
