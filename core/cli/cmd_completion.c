@@ -67,6 +67,8 @@ int lc_cmd_completion(const lc_command_t *self, int argc, char **argv)
         while ((id = lc_args_next(&args)) != LC_ARG_END) {
                 if (id != LC_ARG_OPERAND)
                         return id == LC_ARG_HELP ? LC_KIT_OK : LC_KIT_USAGE;
+                if (shell)
+                        return lc_command_wrong(self, "one shell, please");
                 shell = args.value;
         }
         if (!shell || (strcmp(shell, "bash") && strcmp(shell, "zsh")))
@@ -81,7 +83,8 @@ int lc_cmd_completion(const lc_command_t *self, int argc, char **argv)
         for (const lc_command_t *c = lc_commands; c->name; c++)
                 printf("%s%s", c == lc_commands ? "" : " ", c->name);
         printf("'\n  if [[ $COMP_CWORD -eq 1 ]]; then\n");
-        printf("    COMPREPLY=($(compgen -W \"$commands --help --version\" -- \"$cur\"))\n    return\n  fi\n");
+        printf("    COMPREPLY=($(compgen -W \"$commands --help --version\" -- \"$cur\"))\n    return\n  "
+               "fi\n");
         printf("  case ${COMP_WORDS[1]} in\n");
         for (const lc_command_t *c = lc_commands; c->name; c++)
                 print_command(c);

@@ -1,6 +1,7 @@
 /* commands.c - see commands.h: the one table of subcommands. */
 #include "cli/commands.h"
 #include "cli/run.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <librdkafka/rdkafka.h>
 #include <microhttpd.h>
@@ -130,6 +131,17 @@ const lc_command_t lc_commands[] = {
         {.name = NULL},
 };
 
+/* What was printed must have come out; a reader that has left is no failure. */
+static int check_stdout(void)
+{
+        errno = 0;
+        if ((!fflush(stdout) && !ferror(stdout)) || errno == EPIPE)
+                return LC_EXIT_OK;
+        fprintf(stderr, "luaconnect: cannot write to stdout%s%s\n", errno ? ": " : "",
+                errno ? strerror(errno) : "");
+        return LC_KIT_FAILED;
+}
+
 int lc_main(int argc, char **argv)
 {
         const char *name = argc > 1 ? argv[1] : NULL;
@@ -147,8 +159,10 @@ int lc_main(int argc, char **argv)
         if (!strcmp(name, "--version"))
                 name = "version";
         for (const lc_command_t *c = lc_commands; c->name; c++)
-                if (!strcmp(c->name, name))
-                        return c->run(c, argc - 2, argv + 2);
+                if (!strcmp(c->name, name)) {
+                        int status = c->run(c, argc - 2, argv + 2);
+                        return status ? status : check_stdout();
+                }
         fprintf(stderr, "luaconnect: unknown command '%s'; luaconnect help lists them\n", name);
         return LC_EXIT_USAGE;
 }

@@ -291,7 +291,7 @@ static int run_records(lc_try_t *t)
                 lc_command_error(NULL, &err);
                 return LC_KIT_FAILED;
         }
-        return t->bad ? LC_KIT_FAILED : LC_KIT_OK;
+        return t->bad || t->out.failed ? LC_KIT_FAILED : LC_KIT_OK;
 }
 
 /* ---- the call ----------------------------------------------------------------------------------- */

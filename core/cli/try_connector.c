@@ -735,7 +735,7 @@ int lc_try_run_connector(lc_try_t *t)
         close_input(c);
         if (err.kind)
                 lc_command_error(NULL, &err);
-        if (code == LC_KIT_OK && (t->bad || c->failed))
+        if (code == LC_KIT_OK && (t->bad || c->failed || t->out.failed))
                 code = LC_KIT_FAILED;
         if (c->worker)
                 lc_worker_free(c->worker);

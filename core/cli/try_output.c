@@ -3,6 +3,7 @@
 #include "convert/json_data.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -93,8 +94,13 @@ int lc_try_output_flush(lc_try_output_t *o)
                 ssize_t n = write(1, o->buf.p + at, o->buf.len - at);
                 if (n < 0 && errno == EINTR)
                         continue;
-                if (n < 0)
+                if (n < 0) {
+                        if (errno != EPIPE && !o->failed) {
+                                o->failed = true;
+                                fprintf(stderr, "luaconnect: cannot write to stdout: %s\n", strerror(errno));
+                        }
                         return -1;
+                }
                 at += (size_t)n;
         }
         if (o->buf.cap > 4 << 20)

@@ -10,6 +10,7 @@
 
 typedef struct lc_try_output {
         bool full, schemas, color;
+        bool failed;
         bool source; /* records are a source's: full prints where they came from */
         lc_buf_t buf;
 } lc_try_output_t; /* all zero: nothing printed yet */
@@ -21,7 +22,7 @@ void lc_try_output_free(lc_try_output_t *o);
 int lc_try_output_record(lc_try_output_t *o, const lc_record_t *r, lc_err_t *err);
 /* Append the changes from a to b, one a line. How many; a number no one prints means nothing changed. */
 int lc_try_output_changes(lc_try_output_t *o, const lc_record_t *a, const lc_record_t *b);
-/* buf to stdout. -1: it is closed. */
+/* buf to stdout. -1: nobody reads it any more, or what failed is told and `failed` is set. */
 int lc_try_output_flush(lc_try_output_t *o);
 
 #endif

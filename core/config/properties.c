@@ -261,6 +261,8 @@ static void io_error(const char *path, int code, lc_err_t *err)
                                strerror(code));
 }
 
+enum { LARGEST = 64 << 20 };
+
 char *lc_file_read(const char *path, size_t *len, lc_err_t *err)
 {
         lc_buf_t b = LC_BUF_INIT;
@@ -278,6 +280,10 @@ char *lc_file_read(const char *path, size_t *len, lc_err_t *err)
 
                         if (lc_buf_reserve(&b, 65536)) {
                                 code = ENOMEM;
+                                break;
+                        }
+                        if (b.len > LARGEST) { /* /dev/zero has no end */
+                                code = EFBIG;
                                 break;
                         }
                         n = read(fd, b.p + b.len, 65536);

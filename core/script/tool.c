@@ -153,6 +153,30 @@ static int tool_examples(lua_State *L)
         return 1;
 }
 
+/* check(file) -> nil, or why the worker would not load it, "FILE:LINE: .." where it is known. */
+static int tool_check(lua_State *L)
+{
+        struct tool *t = tool_of(L);
+        const char *file = luaL_checkstring(L, 1), *why = "no plugin";
+        char *real;
+
+        lc_strv_free(&t->files);
+        add_real(&t->files, file);
+        scan(L, t);
+        for (size_t i = 0; i < t->set->n; i++)
+                if (is_at(t->set->v[i], t->files.v[0]))
+                        why = t->set->v[i]->error;
+        if (!why)
+                return 0;
+        real = realpath(file, NULL);
+        if (real && !strncmp(why, real, strlen(real)) && why[strlen(real)] == ':')
+                lua_pushfstring(L, "%s%s", file, why + strlen(real));
+        else
+                lua_pushfstring(L, "%s: %s", file, why);
+        free(real);
+        return 1;
+}
+
 /* find(name) -> the file of a standard plugin, by class or alias; nil and why not. */
 static int tool_find(lua_State *L)
 {
@@ -266,7 +290,7 @@ static int tool_is_terminal(lua_State *L)
         return 1;
 }
 
-/* line(prompt) -> the next line of stdin without its end; false when SIGINT came instead; nil at the end. */
+/* line(prompt) -> the next line of stdin without its end; false when SIGINT came instead; nil at the end, or with why. */
 static int tool_line(lua_State *L)
 {
         struct tool *t = tool_of(L);
@@ -284,8 +308,11 @@ static int tool_line(lua_State *L)
                 if (!end)
                         n = read(0, in->p + in->len, 65536);
                 if (n < 0) {
-                        if (errno != EINTR)
-                                return luaL_error(L, "cannot read stdin: %s", strerror(errno));
+                        if (errno != EINTR) {
+                                lua_pushnil(L);
+                                lua_pushfstring(L, "cannot read stdin: %s", strerror(errno));
+                                return 2;
+                        }
                         lc_buf_clear(in);
                         lua_pushboolean(L, 0);
                         return 1;
@@ -305,10 +332,15 @@ static int tool_line(lua_State *L)
 
 static int open_tool(lua_State *L)
 {
-        static const luaL_Reg functions[] = {{"examples", tool_examples}, {"find", tool_find},
-                                             {"standard", tool_standard}, {"call", tool_call},
-                                             {"watch", tool_watch},       {"is_terminal", tool_is_terminal},
-                                             {"line", tool_line},         {NULL, NULL}};
+        static const luaL_Reg functions[] = {{"examples", tool_examples},
+                                             {"find", tool_find},
+                                             {"standard", tool_standard},
+                                             {"check", tool_check},
+                                             {"call", tool_call},
+                                             {"watch", tool_watch},
+                                             {"is_terminal", tool_is_terminal},
+                                             {"line", tool_line},
+                                             {NULL, NULL}};
 
         lua_newtable(L);
         for (const luaL_Reg *f = functions; f->name; f++) {

@@ -60,10 +60,14 @@ local function page(decl)
     add("| `", row[1], "` | ", row.type or "string", " | ", cell(default), " | ", row.importance or "medium", " | ",
       cell(table.concat({ row.doc or "", unpack(more) }, " ")), " |")
   end
-  if #(decl.examples or {}) > 0 then
+  local examples = {}
+  for _, e in ipairs(decl.examples or {}) do
+    if type(e) == "table" and type(e.config or {}) == "table" then examples[#examples + 1] = e end -- lint says so
+  end
+  if #examples > 0 then
     add ""
     add "## Examples"
-    for _, e in ipairs(decl.examples) do
+    for _, e in ipairs(examples) do
       add ""
       for k, v in pairs(e.config or {}) do add("    ", k, " = ", connect.tostring(v)) end
       local input = type(e.input) == "table" and e.input or {}
@@ -102,6 +106,11 @@ return function(args)
       return 2
     end
     for i, file in ipairs(found.plugins) do
+      local why = tool.check(file)
+      if why then
+        io.stderr:write(why, "\n")
+        return 2
+      end
       local ok, list = tool.call(true, testing.load_list, file, tool.standard(file))
       if not ok then
         io.stderr:write(file, ": ", tostring(list), "\n")

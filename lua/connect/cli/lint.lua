@@ -101,10 +101,12 @@ return function(args)
       end
       p:close()
     end
-    local ok, list = tool.call(true, testing.load_list, file, tool.standard(file))
+    local ok, list = false, tool.check(file)
+    if not list then ok, list = tool.call(true, testing.load_list, file, tool.standard(file)) end
     if not ok then
       local message = tostring(list)
       local path, line, rest = message:match "^(.-%.lua):(%d+): (.*)$"
+      if not path and message:sub(1, #file + 2) == file .. ": " then message = message:sub(#file + 3) end
       -- a declaration that is returned in one breath (a tail call) leaves no line of its own
       local own = path and (path == file or (folder and path:sub(1, #folder) == folder))
       count = count + 1

@@ -307,6 +307,7 @@ return function(args)
   if not name:find "^[A-Za-z][%w_-]*$" then
     return wrong(("'%s' is no name: a letter, then letters, digits, - and _"):format(name))
   end
+  if name == "connect" then return wrong "'connect' is the module that plugins require: take another name" end
   local folder = dir .. "/" .. name
   if paths.is_dir(folder) or paths.is_file(folder) then return wrong(folder .. " is there already") end
   local class = (name:gsub("^%l", string.upper):gsub("[_-]+(%w?)", string.upper))

@@ -277,6 +277,8 @@ function commands.test()
 end
 
 function commands.reload()
+  local why = tool.check(S.file)
+  if why then error(why, 0) end
   load_plugin()
   say("loaded ", names())
 end
@@ -302,17 +304,22 @@ end
 local function fail(err)
   S.failed = true
   io.stdout:flush()
-  io.stderr:write("error: ", trim(tostring(err)), "\n")
+  local ok, text = pcall(tostring, err)
+  io.stderr:write("error: ", ok and trim(text) or "an error that cannot be shown", "\n")
 end
 
+local function print_all(...)
+  local n, out = select("#", ...), {}
+  for i = 1, n do out[i] = show((select(i, ...))) end
+  if n > 0 then say(table.concat(out, "  ")) end
+end
+
+-- Of a line. What is shown may run the user's code (__tostring), so that can be ended, too.
 local function results(ok, ...)
   if not ok then return fail((...)) end
-  local n = select("#", ...)
-  if n == 0 then return end
-  local out = {}
-  for i = 1, n do out[i] = show((select(i, ...))) end
-  S.env._ = (...)
-  say(table.concat(out, "  "))
+  if select("#", ...) > 0 then S.env._ = (...) end
+  local fine, err = tool.call(false, print_all, ...)
+  if not fine then fail(err) end
 end
 
 local function compile(text)
@@ -328,8 +335,13 @@ end
 local function loop()
   local pending
   while not S.over do
-    local line = next_line(pending and ">> " or "> ")
+    local line, why = next_line(pending and ">> " or "> ")
     if line == nil then
+      if why then
+        io.stderr:write("luaconnect repl: ", why, "\n")
+        S.failed = true
+        return
+      end
       if pending then fail(select(2, compile(pending))) end
       if S.terminal then say "" end
       return
@@ -400,9 +412,10 @@ return function(args)
       for k = 1, select("#", ...) do out[k] = tostring((select(k, ...))) end
       say(table.concat(out, "\t"))
     end }, { __index = _G })
-  local ok, why = tool.call(true, load_plugin)
+  local ok, why = false, tool.check(S.file)
+  if not why then ok, why = tool.call(true, load_plugin) end
   if not ok then
-    io.stderr:write("luaconnect repl: ", what, ": ", tostring(why), "\n")
+    io.stderr:write("luaconnect repl: ", tostring(why), "\n")
     return 2
   end
   tool.watch()

@@ -56,7 +56,10 @@ return function(args)
   -- a plugin's own modules, as it requires them itself
   for _, file in ipairs(found.plugins) do
     local parent = file:match "^(.*)/[^/]+/init%.lua$" or (file:find "^[^/]+/init%.lua$" and ".") or nil
-    if parent then package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(parent, parent, package.path) end
+    if parent then -- behind connect's own
+      local ours, rest = package.path:match "^([^;]*;[^;]*);(.*)$"
+      package.path = ("%s;%s/?.lua;%s/?/init.lua;%s"):format(ours, parent, parent, rest)
+    end
   end
   if status == 2 and #found.specs > 0 then
     io.stderr:write "luaconnect test: a plugin cannot be loaded: the specs are not run\n"
