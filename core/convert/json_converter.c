@@ -20,7 +20,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { RETIRED = 4096, WRITE_SLOTS = 64, FEW_PREFIXES = 16, MAX_PREFIX = 64 * 1024 };
+enum {
+        RETIRED = 4096,
+        WRITE_SLOTS = 64,
+        FEW_PREFIXES = 16,
+        MAX_PREFIX = 64 * 1024,
+        KEPT_BUFFER = 1024 * 1024
+};
 
 typedef struct written { /* envelope text of a schema: {"schema":{...},"payload": */
         const lc_schema_t *schema;
@@ -180,6 +186,8 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
         memcpy(copy, cv->buf.p, cv->buf.len);
         lc_arena_commit(arena, cv->buf.len);
         *out = (lc_slice_t){copy, cv->buf.len};
+        if (cv->buf.cap > KEPT_BUFFER) /* one huge record must not stay for ever */
+                lc_buf_free(&cv->buf);
         return 0;
 }
 

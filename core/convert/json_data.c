@@ -323,6 +323,9 @@ static int read_decimal(const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
         if (rc == 0 && out->len == 0)
                 rc = lc_err_set_cls(&why, LC_DATA, 0, "java.lang.NumberFormatException",
                                     "Zero length BigInteger");
+        if (rc == 0 && out->len > LC_DECIMAL_MAX_BYTES)
+                rc = lc_err_set_cls(&why, LC_DATA, 0, LC_CLS_DATA, "A number of %u bytes, more than %d",
+                                    out->len, LC_DECIMAL_MAX_BYTES);
         if (rc == 0)
                 rc = decimal_scale(s, &scale, &why);
         if (rc < 0) {

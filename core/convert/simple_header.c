@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { KEPT = 16384 };
+enum { KEPT = 16384, KEPT_BUFFER = 1024 * 1024 };
 
 typedef struct simple_header {
         lc_converter_t base;
@@ -48,6 +48,8 @@ static int from_connect(lc_converter_t *base, const char *topic, const char *hea
                 return no_memory(err);
         }
         *out = (lc_slice_t){copy, cv->buf.len};
+        if (cv->buf.cap > KEPT_BUFFER)
+                lc_buf_free(&cv->buf);
         return 0;
 }
 

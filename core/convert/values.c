@@ -226,7 +226,11 @@ static int take_number(parser_t *ps, token_t t, typed_t *out)
         int64_t i;
         double wide;
         float narrow;
-        int rc = plain_digits(ps, &t) ? lc_decimal_parse(ps->arena, t.p, t.n, &d) : LC_DECIMAL_OOM;
+        int rc;
+
+        if (t.n > LC_DECIMAL_MAX_DIGITS)
+                return REFUSED; /* a text, not hours of arithmetic */
+        rc = plain_digits(ps, &t) ? lc_decimal_parse(ps->arena, t.p, t.n, &d) : LC_DECIMAL_OOM;
 
         if (rc < 0)
                 return rc == LC_DECIMAL_OOM ? OOM : REFUSED;

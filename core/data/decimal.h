@@ -11,6 +11,9 @@
 #include "data/value.h"
 
 enum { LC_DECIMAL_BAD = -1, LC_DECIMAL_OOM = -2 };
+/* What is read from records may have so many digits or bytes: texts of numbers take time by the square of their
+ * length, here as in Java, and a megabyte of digits would hold a task for minutes. */
+enum { LC_DECIMAL_MAX_DIGITS = 100000, LC_DECIMAL_MAX_BYTES = 41524 };
 
 /* new BigDecimal(text). */
 int lc_decimal_parse(lc_arena_t *a, const char *s, size_t n, const lc_decimal_t **out);

@@ -62,14 +62,14 @@ static int32_t hash_decimal(const lc_value_t *v)
 {
         const lc_decimal_t *d = v->u.dec;
         bool negative = d->len && d->unscaled[0] >= 0x80;
-        uint32_t h = 0;
+        uint32_t h = 0, zeros = 0; /* zero bytes at the end */
 
+        while (zeros < d->len && !d->unscaled[d->len - 1 - zeros])
+                zeros++;
         for (uint32_t word = (d->len + 3) / 4; word-- > 0;) {
                 uint32_t w = 0;
-                bool lower_zero = true;
+                bool lower_zero = zeros >= word * 4;
 
-                for (uint32_t i = 0; i < word * 4; i++)
-                        lower_zero &= d->unscaled[d->len - 1 - i] == 0;
                 for (uint32_t i = 4; i-- > 0;) {
                         uint32_t at = word * 4 + i;
                         w = w << 8 | (at < d->len ? d->unscaled[d->len - 1 - at] : negative ? 0xff : 0);

@@ -1,3 +1,4 @@
+-- luacheck: no max line length
 -- The bad bytes of spec/unit/bad_values_spec.lua: names and bytes for every converter, and those that are only of
 -- interest to JsonConverter with schemas. What Kafka Connect's classes answer is recorded in bad_values.jsonl by
 --
