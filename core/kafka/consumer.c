@@ -517,6 +517,11 @@ static int each_err(lc_consumer_t *c, const rd_kafka_topic_partition_list_t *lis
         return 0;
 }
 
+bool lc_consumer_full(const lc_consumer_t *c)
+{
+        return c->local && lc_local_consumer_full(c->local);
+}
+
 int lc_consumer_pause(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err)
 {
         if (c->local) {

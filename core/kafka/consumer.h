@@ -36,6 +36,8 @@ int lc_consumer_subscribe(lc_consumer_t *c, const lc_strv_t *topics, const char 
 /* Up to max_records that are there, waiting at most ms for the first. *batch NULL: none.
  * Sink records get bytes, topic, partition, offset, timestamp, raw headers; key and value undecoded. */
 int lc_consumer_poll(lc_consumer_t *c, int ms, uint32_t max_records, lc_batch_t **batch, lc_err_t *err);
+/* No more records before offsets are committed. Only of a local one (local.h). */
+bool lc_consumer_full(const lc_consumer_t *c);
 int lc_consumer_pause(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
 int lc_consumer_resume(lc_consumer_t *c, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);
 int lc_consumer_seek(lc_consumer_t *c, const lc_topic_partition_t *tp, lc_err_t *err);

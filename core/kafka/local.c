@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 256 }; /* batches a task may seek back by */
+enum { KEPT = 64 }; /* batches a task may seek back by */
 
 /* ---- producer ----------------------------------------------------------------------------------- */
 
@@ -76,7 +76,7 @@ void lc_local_producer_destroy(lc_local_producer_t *p)
 typedef struct part {
         char *topic;
         int32_t partition;
-        int64_t next, committed; /* offsets; next: of the next record to give */
+        int64_t first, next, committed; /* offsets; next: of the next record to give; first: the least kept */
         bool paused;
 } part_t;
 
@@ -94,6 +94,7 @@ struct lc_local_consumer {
         part_t *parts;
         size_t nparts;
         bool begun, ended;
+        enum { ROOM, ASKED, TOLD } commit; /* asked for one as there is no room; it has not helped */
         kept_t kept[KEPT];
         size_t nkept, at; /* at: the kept batch to give next; nkept: read a new one */
         uint64_t seq;     /* of the commit to be told, 0: none */
@@ -132,6 +133,12 @@ static void assign(lc_local_consumer_t *c, const lc_topic_partition_t *tps, size
 
 static void forget_first(lc_local_consumer_t *c)
 {
+        for (uint32_t i = 0; i < c->kept[0].n; i++) {
+                const lc_record_t *r = &c->kept[0].records[i];
+                part_t *p = find_part(c, r->u.snk.topic, r->u.snk.partition);
+                if (p)
+                        p->first = r->u.snk.offset + 1;
+        }
         lc_batch_unref(c->kept[0].batch);
         free(c->kept[0].records);
         memmove(c->kept, c->kept + 1, (c->nkept - 1) * sizeof(*c->kept));
@@ -157,13 +164,21 @@ static bool is_committed(const lc_local_consumer_t *c, const kept_t *k)
 static int read_more(lc_local_consumer_t *c, lc_err_t *err)
 {
         lc_batch_t *b = NULL;
-        int rc = c->from->read(c->from->arg, c->waker, &b, err);
         kept_t *k;
+        int rc;
 
-        if (rc <= 0)
-                return rc;
+        if (c->nkept == KEPT && c->commit == ROOM && !is_committed(c, &c->kept[0])) {
+                c->commit = ASKED; /* the task may have to go back until then */
+                lc_waker_wake(c->waker);
+                return 0;
+        }
+        if (c->commit == ASKED)
+                c->commit = TOLD;
         if (c->nkept == KEPT)
                 forget_first(c);
+        rc = c->from->read(c->from->arg, c->waker, &b, err);
+        if (rc <= 0)
+                return rc;
         k = &c->kept[c->nkept++];
         k->batch = b;
         k->n = b->n;
@@ -210,6 +225,11 @@ static lc_batch_t *give(lc_local_consumer_t *c, const kept_t *k)
                 lc_batch_ref(k->batch);
         }
         return b;
+}
+
+bool lc_local_consumer_full(const lc_local_consumer_t *c)
+{
+        return c->commit == ASKED;
 }
 
 int lc_local_consumer_poll(lc_local_consumer_t *c, lc_batch_t **batch, lc_err_t *err)
@@ -270,6 +290,10 @@ int lc_local_consumer_seek(lc_local_consumer_t *c, const lc_topic_partition_t *t
                 return lc_err_set_cls(err, LC_FATAL, 0, "java.lang.IllegalStateException",
                                       "No current assignment for partition %s-%" PRId32, tp->topic,
                                       tp->partition);
+        if (tp->offset < p->first)
+                return lc_err_set(err, LC_FATAL, 0,
+                                  "records before offset %" PRId64 " are not kept: input is read once",
+                                  p->first);
         if (tp->offset < p->next)
                 c->at = 0; /* what other partitions have had is left out */
         p->next = tp->offset;
@@ -293,8 +317,7 @@ void lc_local_consumer_commit(lc_local_consumer_t *c, const lc_topic_partition_t
                 if (p)
                         p->committed = tps[i].offset;
         }
-        while (c->at > 0 && is_committed(c, &c->kept[0]))
-                forget_first(c);
+        c->commit = ROOM;
         c->from->committed(c->from->arg, tps, n);
         c->seq = seq;
         if (seq)

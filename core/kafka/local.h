@@ -5,8 +5,8 @@
  * Threads:   a consumer and a producer belong to one thread, as producer.h and consumer.h say. `write` is
  *            called on the thread of each source task, `read` and `ended` on the sink task's.
  * Ownership: a batch that `read` gives is the consumer's. Its records carry keys and values already: they do
- *            not go through converters. It keeps a reference to each until its offsets are committed (at most
- *            KEPT batches), so that a task may seek back.
+ *            not go through converters. It keeps the last 64 batches, so that a task may seek back; those that
+ *            are not committed only go after the task was asked for a commit.
  * Tests:     spec/unit/try_connector_spec.lua
  */
 #ifndef LC_KAFKA_LOCAL_H
@@ -45,6 +45,7 @@ void lc_local_producer_destroy(lc_local_producer_t *p);
 typedef struct lc_local_consumer lc_local_consumer_t;
 lc_local_consumer_t *lc_local_consumer_new(const lc_local_t *from, lc_waker_t *waker,
                                            const lc_consumer_events_t *events, void *arg);
+bool lc_local_consumer_full(const lc_local_consumer_t *c);
 int lc_local_consumer_poll(lc_local_consumer_t *c, lc_batch_t **batch, lc_err_t *err);
 void lc_local_consumer_pause(lc_local_consumer_t *c, const lc_topic_partition_t *tps, size_t n, bool on);
 int lc_local_consumer_seek(lc_local_consumer_t *c, const lc_topic_partition_t *tp, lc_err_t *err);

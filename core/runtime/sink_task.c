@@ -276,6 +276,8 @@ static int consume(lc_sink_t *s, int64_t ms, lc_batch_t **batch, lc_err_t *err)
                         *err = s->rebalance_err;
                         return -1;
                 }
+                if (lc_consumer_full(s->consumer) && !s->committing)
+                        s->commit_requested = true;
                 if (*batch && (s->paused || s->redelivery)) { /* fetched before the pause took lc_sink_hold */
                         lc_sink_hold(s, *batch);
                         *batch = NULL;

@@ -39,7 +39,9 @@ end
 
 local function show_headers(list)
   local out = {}
-  for i, h in ipairs(list or {}) do out[i] = ("%s: %s"):format(tostring(h[1]), show(h[2] == nil and h.value or h[2])) end
+  for i, h in ipairs(list or {}) do
+    out[i] = ("%s: %s"):format(tostring(h[1]), show(h[2] == nil and h.value or h[2]))
+  end
   return "[" .. table.concat(out, ", ") .. "]"
 end
 

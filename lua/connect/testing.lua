@@ -54,17 +54,6 @@ local function show(v)
   return ok and text or values.tostring(v)
 end
 
-local function same(a, b)
-  if rawequal(a, b) then return true end
-  if type(a) ~= "table" or type(b) ~= "table" or a == null or b == null then
-    return type(a) == type(b) and (a == b or (a ~= a and b ~= b))
-  end
-  if getmetatable(a) and getmetatable(a) == getmetatable(b) and getmetatable(a).__eq then return a == b end
-  for k, v in pairs(a) do if not same(v, b[k]) then return false end end
-  for k in pairs(b) do if a[k] == nil then return false end end
-  return true
-end
-
 -- configuration -----------------------------------------------------------------------------------
 local function config_error(text)
   return errors.new("fatal", text, { class = "org.apache.kafka.common.config.ConfigException" })

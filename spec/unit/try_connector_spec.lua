@@ -232,19 +232,54 @@ describe("luaconnect try --sink", function()
     assert.equal("open try-0\ntry-0@0 1\ntry-0@3 3\nclose try-0\n", out)
     assert.matches("stdin:3: put: DataException: no good", err, 1, true)
     assert.matches("offset try-0: 4", err, 1, true)
-    _, status, err = try(folder(), "--sink say -c bad=2", "1\n\n2\n3\n")
+    out, status, err = try(folder(), "--sink say -c bad=2", "1\n\n2\n3\n")
     assert.equal(1, status)
     assert.matches("stdin:3: put: DataException: no good", err, 1, true)
     assert.matches("task 0 failed", err, 1, true)
-    _, status, err = try(folder(), "--sink say -t 'MaskField$Value:fields=a'", '{"a":1}\n"text"\n')
+    assert.equal("open try-0\ntry-0@0 1\ntry-0@3 3\nclose try-0\n", out) -- put had them all
+    out, status, err = try(folder(), "--sink say -t 'MaskField$Value:fields=a'", '{"a":1}\n"text"\n')
     assert.equal(1, status)
     assert.matches("stdin:2: MaskField$Value: DataException: Only Map objects supported", err, 1, true)
+    assert.equal("open try-0\nclose try-0\n", out)
   end)
 
   it("a task may seek back", function()
     local out, status, err = try(folder(), "--sink say -c back=2", "1\n2\n3\n")
     assert.equal(0, status, err)
     assert.equal("open try-0\ntry-0@0 1\ntry-0@1 2\ntry-0@2 3\ntry-0@0 1\ntry-0@1 2\ntry-0@2 3\nclose try-0\n", out)
+  end)
+
+  it("records of a commit that failed come again, all of them, however many", function()
+    local dir = folder()
+    proc.write(dir .. "/once.lua", [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx) self.next, self.again, self.never = 0, 0, ctx.config.never end
+function Task:put(records)
+  for _, r in ipairs(records) do
+    if r.offset > self.next then error(("offset %d after %d"):format(r.offset, self.next)) end
+    if r.offset < self.next then self.again = self.again + 1 end
+    self.next = r.offset + 1
+  end
+end
+function Task:pre_commit(offsets)
+  if self.never then return {} end
+  if not self.failed and next(offsets) and self.next > 0 then
+    self.failed = true
+    error "not this time"
+  end
+  return offsets
+end
+function Task:stop() print(self.again) end
+return connect.sink { name = "Once", task = Task, config = { { "never", type = "boolean", doc = "d" } } }
+]])
+    local input = ("1\n"):rep(150000)
+    local _, status, err = try(dir, "--sink once.lua", input)
+    assert.equal(0, status, err)
+    assert.matches("Offset commit failed, rewinding to last committed offsets: ", err, 1, true)
+    assert.matches("offset try%-0: 150000\n$", err)
+    _, status, err = try(dir, "--sink once.lua -c never=true", input)
+    assert.equal(0, status, err)
   end)
 
   it("a flush that fails at the end is status 1", function()

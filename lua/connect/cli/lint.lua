@@ -67,8 +67,10 @@ local function check_decl(say, decl, text, testing)
     -- a key no function reads is a mistake in its name, or left over
     -- (one that comes from another file, or is read by a name that is put together, is not seen here)
     local name = key:gsub("%p", "%%%0")
-    local uses, here = select(2, text:gsub(name, "")), select(2, text:gsub('{%s*"' .. name .. '"', ""))
-    if here > 0 and uses == here and not computed then say(line, ("config %s of %s is never used"):format(key, decl.name)) end
+    local uses, rows = select(2, text:gsub(name, "")), select(2, text:gsub('{%s*"' .. name .. '"', ""))
+    if rows > 0 and uses == rows and not computed then
+      say(line, ("config %s of %s is never used"):format(key, decl.name))
+    end
   end
 end
 
@@ -116,7 +118,9 @@ return function(args)
       local results = tool.examples { file }[1]
       if results.error then say(1, results.error) end
       for _, r in ipairs(results) do
-        if r.message then say(line_of(text, "examples"), ("example %d of %s: %s"):format(r.number, r.class, r.message)) end
+        if r.message then
+          say(line_of(text, "examples"), ("example %d of %s: %s"):format(r.number, r.class, r.message))
+        end
       end
     end
     for _, f in ipairs(files) do

@@ -57,7 +57,8 @@ local function show(v, depth, seen)
     end
     table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
     for _, k in ipairs(keys) do
-      out[#out + 1] = (is_name(k) and k or "[" .. show(k, depth + 1, seen) .. "]") .. " = " .. show(v[k], depth + 1, seen)
+      local name = is_name(k) and k or "[" .. show(k, depth + 1, seen) .. "]"
+      out[#out + 1] = name .. " = " .. show(v[k], depth + 1, seen)
     end
   end
   seen[v] = nil
