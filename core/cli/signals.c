@@ -1,11 +1,14 @@
 /* signals.c - see signals.h. */
 #include "cli/signals.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { SAME_MS = 100 };
 
 static sigset_t signals;
 static volatile int *stop_flag;
@@ -14,6 +17,7 @@ static lc_waker_t *stop_waker;
 static void *wait_for_signals(void *arg)
 {
         int number = 0;
+        int64_t first;
 
         (void)arg;
         pthread_setname_np(pthread_self(), "signals");
@@ -22,8 +26,11 @@ static void *wait_for_signals(void *arg)
         lc_log(LC_INFO, "MAIN", "SIG%s received: stopping", sigabbrev_np(number));
         __atomic_store_n(stop_flag, number, __ATOMIC_SEQ_CST);
         lc_waker_wake(stop_waker);
-        while (sigwait(&signals, &number))
-                ;
+        first = lc_now_ms();
+        do /* the process and its group may both get one: timeout(1) sends two */
+                while (sigwait(&signals, &number))
+                        ;
+        while (lc_now_ms() - first < SAME_MS);
         lc_log(LC_WARN, "MAIN", "SIG%s received again: ending at once", sigabbrev_np(number));
         _exit(128 + number);
 }

@@ -411,10 +411,12 @@ static int build_config(lc_try_t *t, lc_err_t *err)
         lc_strv_t topics = {NULL, 0};
         int rc = 0;
 
-        if (t->file || (t->connector && !lc_try_is_plugin(t->connector)))
+        if (t->file || (t->connector && !lc_try_is_plugin(t->connector) && !lc_try_is_class(t->connector)))
                 rc = lc_try_load_config(t->file ? t->file : t->connector, &t->config, err);
         else
                 t->config = lc_props_new();
+        if (!rc && t->connector && lc_try_is_class(t->connector))
+                lc_props_set(t->config, "connector.class", t->connector);
         for (size_t i = 0; i < t->settings.n && !rc; i++)
                 rc = lc_try_add_setting(t->config, t->settings.v[i], err);
         for (size_t i = 0; i < t->predicates.n && !rc; i++)

@@ -38,6 +38,7 @@ int lc_try_load_config(const char *path, lc_props_t **config, lc_err_t *err);
 int lc_try_run_connector(lc_try_t *t);
 /* Is FILE of --source and --sink a plugin (else a configuration)? */
 bool lc_try_is_plugin(const char *path);
+bool lc_try_is_class(const char *name); /* or the class of a connector? */
 /* Runs run(t) in a child again and again as files change. The exit status. */
 int lc_try_run_watched(lc_try_t *t, int (*run)(lc_try_t *t));
 

@@ -28,7 +28,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STOP_MS = 10000 };
+/* Until a task that was asked to stop is given up; half of it until its script is ended. A sink may have a lot
+ * to write at the end of its input; a second Ctrl-C does not wait. */
+enum { SOURCE_STOP_MS = 10000, SINK_STOP_MS = 120000 };
 
 typedef struct offset { /* committed by a sink task */
         char *topic;
@@ -361,6 +363,12 @@ static void close_input(conn_t *c)
 
 /* ---- the connector ---------------------------------------------------------------------------------- */
 
+bool lc_try_is_class(const char *name)
+{
+        return !strpbrk(name, "/ ") && access(name, F_OK) != 0 && !lc_try_is_plugin(name) &&
+               !strstr(name, ".json") && !strstr(name, ".properties");
+}
+
 bool lc_try_is_plugin(const char *path)
 {
         size_t n = strlen(path);
@@ -450,7 +458,7 @@ static int scan(lc_try_t *t, lc_err_t *err)
 }
 
 /* A worker's settings as far as tasks ask for them. */
-static lc_worker_config_t *worker_config(lc_err_t *err)
+static lc_worker_config_t *worker_config(const lc_try_t *t, lc_err_t *err)
 {
         static const char *const settings[][2] = {
                 {"bootstrap.servers", "localhost:9092"}, /* nobody connects */
@@ -464,7 +472,7 @@ static lc_worker_config_t *worker_config(lc_err_t *err)
         lc_worker_config_t *config;
         char text[16];
 
-        snprintf(text, sizeof(text), "%d", STOP_MS);
+        snprintf(text, sizeof(text), "%d", t->sink ? SINK_STOP_MS : SOURCE_STOP_MS);
         lc_props_set(props, "task.shutdown.graceful.timeout.ms", text);
         for (int i = 0; settings[i][0]; i++)
                 lc_props_set(props, settings[i][0], settings[i][1]);
@@ -510,7 +518,7 @@ static int set_up(conn_t *c, lc_err_t *err)
 {
         lc_try_t *t = c->t;
 
-        if (scan(t, err) || !(c->config = worker_config(err)))
+        if (scan(t, err) || !(c->config = worker_config(t, err)))
                 return -1;
         if (!lc_props_has(t->config, "name"))
                 lc_props_set(t->config, "name", "try");
@@ -617,7 +625,7 @@ static void leave_if_abandoned(conn_t *c)
         if (running <= 0)
                 return;
         fprintf(stderr, "luaconnect: %d task%s did not stop within %d s: given up\n", running,
-                running > 1 ? "s" : "", STOP_MS / 1000);
+                running > 1 ? "s" : "", (c->t->sink ? SINK_STOP_MS : SOURCE_STOP_MS) / 1000);
         _exit(LC_KIT_FAILED);
 }
 

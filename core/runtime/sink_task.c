@@ -406,7 +406,7 @@ static int refuse_dead_letters(const lc_task_t *t, lc_err_t *err)
 {
         const char *topic = lc_props_get(t->config, "errors.deadletterqueue.topic.name");
 
-        if (!topic || !*topic)
+        if (!topic || !*topic || t->sv->local) /* without Kafka the reporter shows them to a person */
                 return 0;
         return lc_err_set_cls(
                 err, LC_FATAL, 0, LC_CLS_CONNECT,

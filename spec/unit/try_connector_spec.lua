@@ -167,6 +167,8 @@ describe("luaconnect try --source", function()
       ["--source countdown.lua -c topic=t -c from=x"] = "Invalid value x for configuration from",
       ["--source say"] = "say is no source: it is sink Say",
       ["--sink countdown.lua"] = "countdown.lua is no sink: it is source Countdown",
+      ["--source Nowhere"] = "Nowhere: ",
+      ["--sink FileStreamSource -c file=x -c topic=y"] = "FileStreamSourceConnector is a source: use --source",
       ["--source nowhere.lua"] = "cannot read nowhere.lua: No such file",
       ["--source nowhere.json"] = "cannot read nowhere.json: No such file",
       ["--source empty"] = "empty: no plugin in it",
@@ -210,6 +212,11 @@ describe("luaconnect try --sink", function()
     local _, status, err = try(dir, "--sink file.properties", '"one"\n"two"\n')
     assert.equal(0, status, err)
     assert.equal("one\ntwo\n", proc.read(dir .. "/written"))
+    -- and by its class; a dead letter queue is not needed to see what would go there
+    _, status, err = try(dir, "--sink FileStreamSink --raw -c file=" .. dir .. "/raw -c errors.tolerance=all"
+      .. " -c errors.deadletterqueue.topic.name=dlq -t 'MaskField$Value:fields=a'", "one\n")
+    assert.equal(1, status)
+    assert.matches("stdin:1: MaskField$Value: DataException", err, 1, true)
   end)
 
   it("bad lines are told, the rest is put", function()
