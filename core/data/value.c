@@ -92,11 +92,16 @@ static bool same_map(const lc_value_t *a, const lc_value_t *b)
         return true;
 }
 
-/* Java's equals: NaN is NaN, 0.0 is not -0.0, a BigDecimal's scale counts. */
+static bool is_date(const lc_value_t *v)
+{
+        return v->type >= LC_DATE && v->type <= LC_TIMESTAMP;
+}
+
+/* Java's equals: NaN is NaN, 0.0 is not -0.0, a BigDecimal's scale counts, java.util.Date is one class. */
 bool lc_value_equal(const lc_value_t *a, const lc_value_t *b)
 {
         if (a->type != b->type)
-                return false;
+                return is_date(a) && is_date(b) && a->u.i == b->u.i;
         switch ((lc_type_t)a->type) {
         case LC_NULL:
                 return true;

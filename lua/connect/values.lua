@@ -72,15 +72,18 @@ local int64, uint64 = ffi.typeof "int64_t", ffi.typeof "uint64_t"
 local methods = {}
 local Map = {}
 
--- Keys are equal by value: int64 cdata, bytes and dates by what they hold.
+-- Keys are equal by value: int64 cdata, bytes, dates and decimals by what they hold. Floats as in Java: NaN is a key,
+-- and -0.0 another one than 0.0.
 local function key_of(k)
   local t = type(k)
+  if t == "string" then return k:byte(1) == 0 and "\0s" .. k or k end
+  if t == "number" then return k ~= k and "\0nan" or k == 0 and 1 / k < 0 and "\0-0" or k end
   if t == "cdata" then return "\0i" .. tostring(k) end
   if t == "table" then
     local mt = getmetatable(k)
     if mt == Bytes then return "\0b" .. k[1] end
     if mt == Float then return "\0f" .. tostring(k[1]) end
-    if mt == Data then return "\0d" .. k.type .. tostring(k.ms) .. tostring(k.unscaled) end
+    if mt == Data then return "\0d" .. k.type .. tostring(k.ms) .. tostring(k.scale) .. ":" .. tostring(k.unscaled) end
   end
   return k
 end

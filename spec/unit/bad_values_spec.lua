@@ -294,7 +294,8 @@ end)
 describe("luaconnect try", function()
   it("names each bad line, and the rest comes out", function()
     local dir = proc.tmpdir "bad"
-    local lines = { '{"a":1}', "NaN", '{"a":1', '{"a":"\237\160\128"}', ("["):rep(2000), '{"a":1e400}', "\239\187\191{\"a\":2}", '{"a":1,"a":3}',
+    local lines = { '{"a":1}', "NaN", '{"a":1', '{"a":"\237\160\128"}', ("["):rep(2000), '{"a":1e400}',
+      "\239\187\191{\"a\":2}", '{"a":1,"a":3}',
       ("1"):rep(10000), '{"a":"\\ud800"}', '{"a":"\255"}', '"a\0b"', '{"\\ud800":1}', '{"a":9223372036854775807}' }
     proc.write(dir .. "/in", table.concat(lines, "\n") .. "\n")
     local status = os.execute(("%s try -t 'InsertField$Value:static.field=s;static.value=v' < %s/in > %s/out 2> %s/err"):format(
