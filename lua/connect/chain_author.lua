@@ -111,9 +111,10 @@ function _M.new(is_source)
     rawset(view, k, v)
   end
 
-  local function view_of(r)
+  -- Of the record in hand.
+  local function view_of()
     if not handle then handle = record.borrow(x.batch) end
-    return setmetatable({ _batch = handle, _at = tonumber(r - x.batch.records), _seen = {} }, View)
+    return setmetatable({ _batch = handle, _at = x.index, _seen = {} }, View)
   end
 
   function A.begin() if handle then A.done() end end
@@ -141,6 +142,14 @@ function _M.new(is_source)
     end
   end
 
+  local function write_slot(r, slot, v, s)
+    if v ~= nil then
+      set_slot(slot, v, s)
+    elseif s ~= nil then -- a schema alone: the value must fit it
+      set_slot(slot, record.decode(r[slot]), s)
+    end
+  end
+
   local function write(r, changes)
     if changes.topic ~= nil then
       local t = changes.topic
@@ -155,36 +164,32 @@ function _M.new(is_source)
       host.chain_headers(changes)
       x.encoded = x.encoded + 1
     end
-    for _, slot in ipairs { "key", "value" } do
-      local v, s = changes[slot], changes[slot .. "_schema"]
-      if v ~= nil then
-        set_slot(slot, v, s)
-      elseif s ~= nil then -- a schema alone: the value must fit it
-        set_slot(slot, record.decode(r[slot]), s)
-      end
-    end
+    write_slot(r, "key", changes.key, changes.key_schema)
+    write_slot(r, "value", changes.value, changes.value_schema)
   end
 
-  -- Fields that were assigned, or changed within, since they were decoded.
-  local function changes_of(r, view)
-    local seen, changes = rawget(view, "_seen"), nil
-    for k in pairs(SETTABLE) do
-      local v, before = rawget(view, k), seen[k]
-      local changed
-      if v == nil then
-        changed = before ~= nil -- record.value = nil
-        v = null
-      elseif not rawequal(v, before) then
-        changed = true
-      elseif COUNTED[k] and type(v) == "table" then
-        changed = not same(v, getters[k](r), 0)
-      end
-      if changed then
-        changes = changes or {}
-        changes[k] = v
-      end
+  local function look(r, view, seen, k, changes)
+    local v, before = rawget(view, k), seen[k]
+    if rawequal(v, before) and not (type(v) == "table" and COUNTED[k] and not same(v, getters[k](r), 0)) then
+      return changes
     end
+    changes = changes or {}
+    if v == nil then v = null end -- record.value = nil
+    changes[k] = v
     return changes
+  end
+
+  -- Fields that were assigned, or changed within, since they were decoded; nil: none.
+  local function changes_of(r, view)
+    local seen = rawget(view, "_seen")
+    local changes = look(r, view, seen, "topic")
+    changes = look(r, view, seen, "partition", changes)
+    changes = look(r, view, seen, "timestamp", changes)
+    changes = look(r, view, seen, "key", changes)
+    changes = look(r, view, seen, "value", changes)
+    changes = look(r, view, seen, "key_schema", changes)
+    changes = look(r, view, seen, "value_schema", changes)
+    return look(r, view, seen, "headers", changes)
   end
 
   local function finish(decl, r, view, result)
@@ -225,7 +230,7 @@ function _M.new(is_source)
       return function(object, r)
         local before, s = record.decode(r[slot]), schema_of(r[field])
         x.decoded = x.decoded + 1
-        local v, new = decl.apply_value(object, before, s, view_of(r))
+        local v, new = decl.apply_value(object, before, s, view_of())
         if v == connect.drop then return true end
         if v == nil then v = null end
         if new ~= nil and rawequal(new, s) then new = nil end
@@ -238,14 +243,14 @@ function _M.new(is_source)
       end
     end
     return function(object, r)
-      local view = view_of(r)
+      local view = view_of()
       return finish(decl, r, view, decl.apply(object, view))
     end
   end
 
   function A.test(decl)
     return function(object, r)
-      local yes = decl.test(object, view_of(r))
+      local yes = decl.test(object, view_of())
       return yes ~= nil and yes ~= false and yes ~= null
     end
   end

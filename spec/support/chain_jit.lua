@@ -1,8 +1,8 @@
 -- spec/support/chain_jit.lua: a program of its own (the spec runner has the JIT off) that shows what LuaJIT makes of the
 -- record path: runs it and prints "abort: REASON at PLACE", "loop: PLACE" for each compiled loop, "exits: N" for how often
 -- machine code was left for the interpreter in the last ten batches, "instructions: N" interpreted a batch.
---   luajit spec/support/chain_jit.lua schema|schemaless|broken      a chain of standard transforms over string records;
---                                                                   broken: with a stage that cannot be compiled
+--   luajit spec/support/chain_jit.lua schema|schemaless|author|broken   a chain of standard transforms over string records;
+--                                      author: and one as users write them; broken: with one that cannot be compiled
 --   luajit spec/support/chain_jit.lua source|sink DIR LINES         FileStream's poll and put, LINES a batch
 local ffi = require "ffi"
 package.path = "./lua/?.lua;./lua/?/init.lua;./?.lua;" .. package.path
@@ -91,7 +91,14 @@ stage("hoist_field", { field = "line" })
 stage("insert_field", { ["static.field"] = "src", ["static.value"] = "abc", ["topic.field"] = "topic",
   ["timestamp.field"] = "ts" })
 stage("replace_field", { exclude = { "src" }, include = {}, renames = { "line:text" } })
-if mode == "broken" then
+if mode == "author" then
+  local drop = require("connect").drop
+  local decl = { name = "ByTopic", apply = function(_, r)
+    if r.topic == "none" then return drop end
+    return r
+  end }
+  chain.stage(chain.make(decl, "author", nil, true, 1, {}), nil, nil, false)
+elseif mode == "broken" then
   local decl = { apply_cells = function(self) for k in pairs(self) do self[k] = function() return k end end end }
   chain.stage(chain.make(decl, "broken", nil, true, 1, {}), "value", nil, false)
 end
