@@ -78,7 +78,7 @@ if mode == "source" or mode == "sink" then
     if i > 1 then counted = math.max(counted, n) end -- the first one may load modules
   end
   print("instructions: " .. counted)
-  os.exit(0)
+  do return end -- the state closes and frees all
 end
 
 local with_schema = mode == "schema"
