@@ -155,6 +155,7 @@ end
 
 function Worker:close()
   C.lc_worker_free(self.w)
+  probe.spec_clear()
   self.offsets.ops.stop(self.offsets)
   self.statuses.ops.stop(self.statuses)
   C.lc_plugins_free(self.plugins)
