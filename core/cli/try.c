@@ -120,12 +120,37 @@ int lc_try_load_config(const char *path, lc_props_t **config, lc_err_t *err)
         return rc;
 }
 
-static int scan(lc_try_t *t, lc_err_t *err)
+/* The classes of the steps: most of a start is loading plugins. */
+static void classes(const lc_props_t *config, const char *list, lc_strv_t *out)
 {
+        lc_strv_t names = {NULL, 0};
+
+        lc_strv_split(&names, lc_props_get_or(config, list, ""));
+        for (size_t i = 0; i < names.n; i++) {
+                char *key = lc_asprintf("%s.%s.type", list, names.v[i]);
+                const char *cls = lc_props_get(config, key);
+                if (cls)
+                        lc_strv_add(out, cls);
+                free(key);
+        }
+        lc_strv_free(&names);
+}
+
+static int scan(lc_try_t *t, bool all, lc_err_t *err)
+{
+        lc_strv_t names = {NULL, 0};
+
+        free(t->home);
+        if (t->plugins)
+                lc_plugins_free(t->plugins);
+        t->plugins = NULL;
         t->home = lc_home_find(err);
         if (!t->home)
                 return -1;
-        t->plugins = lc_plugins_scan(t->home, &t->plugin_path, err);
+        classes(t->config, "transforms", &names);
+        classes(t->config, "predicates", &names);
+        t->plugins = lc_plugins_scan_for(t->home, &t->plugin_path, all ? NULL : &names, err);
+        lc_strv_free(&names);
         return t->plugins ? 0 : -1;
 }
 
@@ -154,6 +179,15 @@ static int open_chain(lc_try_t *t, bool source, lc_err_t *err)
         lc_props_free(one);
         lc_strv_free(&steps);
         return rc;
+}
+
+static void free_chains(lc_try_t *t)
+{
+        for (size_t i = 0; i < t->nchains; i++)
+                lc_script_chain_free(t->chains[i]);
+        free(t->chains);
+        t->chains = NULL;
+        t->nchains = 0;
 }
 
 /* ---- running ------------------------------------------------------------------------------------ */
@@ -274,9 +308,13 @@ static int run_records(lc_try_t *t)
         lc_batch_t *b;
         lc_err_t err = {0};
 
-        if (scan(t, &err) || open_chain(t, !sink, &err)) {
-                lc_command_error(NULL, &err);
-                return LC_KIT_USAGE;
+        if (scan(t, false, &err) || open_chain(t, !sink, &err)) {
+                free_chains(t);
+                lc_err_clear(&err);
+                if (scan(t, true, &err) || open_chain(t, !sink, &err)) { /* as with every plugin there is */
+                        lc_command_error(NULL, &err);
+                        return LC_KIT_USAGE;
+                }
         }
         lc_try_warn_of_keys(t->config, t->plugins);
         t->in.sink = sink;
@@ -488,9 +526,7 @@ int lc_cmd_try(const lc_command_t *self, int argc, char **argv)
                 t.host = (lc_script_host_t){.arg = &t, .connector = "try", .task = 0};
                 code = t.watch ? lc_try_run_watched(&t, run) : run(&t);
         }
-        for (size_t i = 0; i < t.nchains; i++)
-                lc_script_chain_free(t.chains[i]);
-        free(t.chains);
+        free_chains(&t);
         lc_try_input_free(&t.in);
         lc_try_output_free(&t.out);
         if (t.plugins)

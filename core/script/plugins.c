@@ -8,6 +8,7 @@
 #include "script/plugins.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "config/properties.h"
 #include "convert/converter.h"
 #include "script/declaration.h"
 #include <stdlib.h>
@@ -129,7 +130,30 @@ lc_plugins_t *lc_set_new(const char *home, lc_code_t *code)
         return set;
 }
 
+/* May the file declare one of these classes? Its name stands in it as a text. */
+static bool may_declare(const char *path, const lc_strv_t *names)
+{
+        size_t len;
+        lc_err_t ignored = {0};
+        char *text = lc_file_read(path, &len, &ignored);
+        bool yes = !text;
+
+        for (size_t i = 0; i < names->n && !yes; i++) {
+                const char *dot = strrchr(names->v[i], '.'), *name = dot ? dot + 1 : names->v[i];
+                size_t n = strcspn(name, "$");
+                yes = n && memmem(text, len, name, n);
+        }
+        free(text);
+        return yes;
+}
+
 lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc_err_t *err)
+{
+        return lc_plugins_scan_for(home, plugin_path, NULL, err);
+}
+
+lc_plugins_t *lc_plugins_scan_for(const char *home, const lc_strv_t *plugin_path, const lc_strv_t *names,
+                                  lc_err_t *err)
 {
         lc_plugins_t *set = lc_set_new(home, lc_code_new());
         lc_plugin_set_t *impl = set->impl;
@@ -146,6 +170,8 @@ lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc
                 lc_declarations_t found;
                 lc_err_t why = {0};
 
+                if (names && e->standard && (e->guess == LC_PLUGIN_SOURCE || !may_declare(e->path, names)))
+                        continue;
                 e->print = lc_entry_print(e);
                 if (lc_set_load(impl, e, &found, &why) < 0)
                         lc_set_add_broken(set, e, why.msg);

@@ -22,6 +22,10 @@
  * NAME/init.lua of each folder of plugin.path. Never fails for a broken plugin: it is listed with its
  * error. A .jar is skipped with one warning, a missing folder with another. C converters are included. */
 lc_plugins_t *lc_plugins_scan(const char *home, const lc_strv_t *plugin_path, lc_err_t *err);
+/* For a short life: of the standard plugins only transforms and predicates that may be one of these classes or
+ * aliases. No reload. */
+lc_plugins_t *lc_plugins_scan_for(const char *home, const lc_strv_t *plugin_path, const lc_strv_t *names,
+                                  lc_err_t *err);
 /* The end of the family that lc_plugins_scan() began; sets that somebody still refers to go on. */
 void lc_plugins_free(lc_plugins_t *first);
 
