@@ -26,6 +26,14 @@ static int no_memory(lc_err_t *err)
 
 /* ---- writing ---- */
 
+/* Nulls that stand for long defaults can make a gigabyte of 64 kB: no record is so large. */
+static int check_size(const lc_buf_t *out, lc_err_t *err)
+{
+        return out->len <= LC_JSON_MAX_OUTPUT
+                       ? 0
+                       : bad(err, "The JSON of this value is longer than %d bytes", LC_JSON_MAX_OUTPUT);
+}
+
 static int decimal_scale(const lc_schema_t *s, int *scale, lc_err_t *err)
 {
         const char *text = s->params ? lc_props_get(s->params, "scale") : NULL;
@@ -123,6 +131,8 @@ static int write_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_
         for (uint32_t i = 0; i < v->len; i++) {
                 const lc_value_t *e = &v->u.items[2 * (order ? order[i] : i)];
 
+                if (check_size(out, err) < 0)
+                        goto done;
                 if (object && e->type == LC_STRING && !(ks && ks->logical)) {
                         lc_json_write_name(out, e->u.s, e->len, i > 0);
                         if (lc_json_write_value(o, vs, e + 1, out, err) < 0)
@@ -172,6 +182,8 @@ static int write_array(const lc_json_options_t *o, const lc_schema_t *s, const l
 {
         lc_buf_addc(out, '[');
         for (uint32_t i = 0; i < v->len; i++) {
+                if (check_size(out, err) < 0)
+                        return -1;
                 if (i)
                         lc_buf_addc(out, ',');
                 if (lc_json_write_value(o, s ? s->elem : NULL, &v->u.items[i], out, err) < 0)
@@ -392,55 +404,6 @@ static int read_array(const lc_json_options_t *o, const lc_schema_t *s, const lc
         return 0;
 }
 
-typedef struct hashed {
-        uint32_t hash, at;
-} hashed_t;
-
-static int by_hash(const void *a, const void *b)
-{
-        const hashed_t *x = a, *y = b;
-
-        if (x->hash != y->hash)
-                return x->hash < y->hash ? -1 : 1;
-        return (x->at > y->at) - (x->at < y->at);
-}
-
-/* Later entries of an equal key replace the value of the first. Strings cannot repeat (the reader saw to it).
- */
-static int unique_keys(lc_value_t *items, uint32_t *len, lc_err_t *err)
-{
-        hashed_t *all;
-        uint32_t n = *len, kept = 0;
-
-        if (n < 2)
-                return 0;
-        all = malloc(n * sizeof(*all));
-        if (!all)
-                return no_memory(err);
-        for (uint32_t i = 0; i < n; i++)
-                all[i] = (hashed_t){(uint32_t)lc_java_hash(&items[2 * i]), i};
-        qsort(all, n, sizeof(*all), by_hash);
-        for (uint32_t i = 0; i < n; i++)
-                for (uint32_t j = i; j-- > 0 && all[j].hash == all[i].hash;) {
-                        lc_value_t *first = &items[2 * all[j].at], *later = &items[2 * all[i].at];
-
-                        if (first->type != LC_OBJECT && lc_value_equal(first, later)) {
-                                first[1] = later[1];
-                                later->type = LC_OBJECT; /* marks it as gone */
-                                break;
-                        }
-                }
-        free(all);
-        for (uint32_t i = 0; i < n; i++)
-                if (items[2 * i].type != LC_OBJECT) {
-                        items[2 * kept] = items[2 * i];
-                        items[2 * kept + 1] = items[2 * i + 1];
-                        kept++;
-                }
-        *len = kept;
-        return 0;
-}
-
 static int read_pairs(const lc_json_options_t *o, const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,
                       lc_value_t *items, uint32_t *len, lc_err_t *err)
 {
@@ -453,7 +416,7 @@ static int read_pairs(const lc_json_options_t *o, const lc_schema_t *s, const lc
                     lc_json_read_value(o, s->elem, c->child->next, a, &items[1], err) < 0)
                         return -1;
         }
-        return unique_keys(items - 2 * n->len, len, err);
+        return lc_java_unique_entries(items - 2 * n->len, len) < 0 ? no_memory(err) : 0;
 }
 
 static int read_map(const lc_json_options_t *o, const lc_schema_t *s, const lc_json_t *n, lc_arena_t *a,

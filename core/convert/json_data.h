@@ -16,6 +16,8 @@
  * null. */
 #define LC_J_MISSING ((lc_jtype_t)(LC_J_OBJECT + 1))
 
+enum { LC_JSON_MAX_OUTPUT = 128 * 1024 * 1024 }; /* arrays and maps stop there, a single text does not */
+
 typedef struct lc_json_options {
         bool numeric_decimal; /* decimal.format=NUMERIC */
         bool replace_null_with_default;

@@ -447,37 +447,6 @@ static int parse_array(parser_t *ps, typed_t *out)
         return rc;
 }
 
-/* Entries by key: the last value of equal keys, at the place of the first. All are `n` pairs in items. */
-static int unique_keys(lc_value_t *items, uint32_t *n)
-{
-        uint32_t size = 16, mask, kept = 0, *table;
-
-        while (size < *n * 2)
-                size *= 2;
-        mask = size - 1;
-        table = calloc(size, sizeof(*table)); /* entry + 1 */
-        if (!table)
-                return OOM;
-        for (uint32_t i = 0; i < *n; i++) {
-                const lc_value_t *entry = &items[2 * i];
-                uint32_t h = (uint32_t)lc_java_hash(entry) * 2654435769u;
-
-                for (h ^= h >> 15; table[h & mask]; h++)
-                        if (lc_value_equal(&items[2 * (table[h & mask] - 1)], entry))
-                                break;
-                if (table[h & mask]) {
-                        items[2 * (table[h & mask] - 1) + 1] = entry[1];
-                        continue;
-                }
-                items[2 * kept] = entry[0];
-                items[2 * kept + 1] = entry[1];
-                table[h & mask] = ++kept;
-        }
-        free(table);
-        *n = kept;
-        return OK;
-}
-
 static int finish_map(parser_t *ps, const merger_t *mk, const merger_t *mv, const list_t *l, typed_t *out)
 {
         lc_schema_builder_t *b = lc_schema_builder_new(LC_MAP);
@@ -496,8 +465,8 @@ static int finish_map(parser_t *ps, const merger_t *mk, const merger_t *mv, cons
                 if (mk->common && mv->common && rc == OK)
                         rc = align(mv->common, &items[i + 1]);
         }
-        if (rc == OK && n > 1)
-                rc = unique_keys(items, &n);
+        if (rc == OK && lc_java_unique_entries(items, &n) < 0)
+                rc = OOM;
         out->value = (lc_value_t){.type = LC_MAP, .len = n, .u.items = items};
         return rc;
 }

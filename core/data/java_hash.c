@@ -207,6 +207,40 @@ int lc_java_hash_order(const lc_value_t *items, uint32_t n, uint32_t *order)
         return rc;
 }
 
+int lc_java_unique_entries(lc_value_t *items, uint32_t *n)
+{
+        size_t size = 16, mask;
+        uint32_t kept = 0, *table;
+
+        if (*n < 2)
+                return 0;
+        while (size < (size_t)*n * 2)
+                size *= 2;
+        mask = size - 1;
+        table = calloc(size, sizeof(*table)); /* entry + 1 */
+        if (!table)
+                return -1;
+        for (uint32_t i = 0; i < *n; i++) {
+                const lc_value_t entry[2] = {items[2 * (size_t)i], items[2 * (size_t)i + 1]};
+                uint32_t hash = (uint32_t)lc_java_hash(&entry[0]) * 2654435769u;
+                size_t at = hash ^ hash >> 15;
+
+                for (; table[at & mask]; at++)
+                        if (lc_value_equal(&items[2 * (size_t)(table[at & mask] - 1)], &entry[0]))
+                                break;
+                if (table[at & mask]) {
+                        items[2 * (size_t)(table[at & mask] - 1) + 1] = entry[1];
+                        continue;
+                }
+                items[2 * (size_t)kept] = entry[0];
+                items[2 * (size_t)kept + 1] = entry[1];
+                table[at & mask] = ++kept;
+        }
+        free(table);
+        *n = kept;
+        return 0;
+}
+
 int lc_java_string_order(const char *const *keys, uint32_t n, uint32_t *order)
 {
         uint32_t *hashes = malloc((n ? n : 1) * sizeof(*hashes));

@@ -16,7 +16,10 @@ int32_t lc_java_hash(const lc_value_t *v);
 /* Fill order[0..n-1] with the entry numbers of a map (items: key, value, key, value) in the order of a
  * HashMap into which they were put one after the other. -1 when memory is out. */
 int lc_java_hash_order(const lc_value_t *items, uint32_t n, uint32_t *order);
-/* The same for a HashMap or HashSet of strings. */
+/* Of entries with equal keys only one stays, with the last value at the place of the first, as HashMap.put() does
+ * it. *n: how many there are. -1 when memory is out. */
+int lc_java_unique_entries(lc_value_t *items, uint32_t *n);
+/* lc_java_hash_order() for a HashMap or HashSet of strings. */
 int lc_java_string_order(const char *const *keys, uint32_t n, uint32_t *order);
 /* String.compareTo() of UTF-8 texts, its sign only: by UTF-16 units. */
 int lc_java_string_compare(const char *a, const char *b);

@@ -35,7 +35,7 @@ void lc_schema_builder_version(lc_schema_builder_t *b, int version);
 void lc_schema_builder_doc(lc_schema_builder_t *b, const char *doc);
 void lc_schema_builder_param(lc_schema_builder_t *b, const char *key, const char *value);
 void lc_schema_builder_no_params(lc_schema_builder_t *b);
-enum { LC_MAX_DEFAULT = 65536 }; /* elements, keys, values and fields of a default, at all depths */
+enum { LC_MAX_DEFAULT = 10000 }; /* elements, keys, values and fields of a default, at all depths */
 /* Validated against what the builder holds so far. "Invalid default value" (SchemaBuilderException). */
 int lc_schema_builder_default(lc_schema_builder_t *b, const lc_value_t *value, lc_err_t *err);
 void lc_schema_builder_no_default(lc_schema_builder_t *b);

@@ -213,6 +213,15 @@ describe("50 MB", function()
     assert.same({ C.LC_BYTES, MANY }, { (through("SimpleHeaderConverter", {}, (huge("", "[", "")), MANY, "header")), MANY })
   end)
 
+  it("of nulls that stand for a long default are refused when they are written", function()
+    local cv = place:converter("JsonConverter", {})
+    local value, schema = place:to_connect(cv, '{"schema":{"type":"array","items":{"type":"string","default":"' .. ("x"):rep(30000)
+      .. '"}},"payload":[' .. ("null,"):rep(5000) .. "null]}")
+    local ok, err = pcall(place.from_connect, place, cv, schema, value)
+    assert.is_false(ok)
+    assert.equal("The JSON of this value is longer than 134217728 bytes", err.message)
+  end)
+
   it("of a Decimal are refused", function()
     local _, message = through("JsonConverter", {}, huge('{"schema":{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal",'
       .. '"parameters":{"scale":"0"}},"payload":"', "A", '"}'))
