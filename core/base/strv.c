@@ -35,6 +35,42 @@ void lc_strv_sort(lc_strv_t *s)
                 qsort(s->v, s->n, sizeof(*s->v), by_bytes);
 }
 
+static int by_text_then_place(const void *a, const void *b)
+{
+        char *const *x = *(char *const *const *)a, *const *y = *(char *const *const *)b;
+        int order = strcmp(*x, *y);
+
+        return order ? order : (x > y) - (x < y);
+}
+
+size_t lc_strv_unique(lc_strv_t *s)
+{
+        size_t kept = 0, gone = 0;
+        char ***places, *first = NULL;
+
+        if (s->n < 2)
+                return 0;
+        places = lc_malloc(s->n * sizeof(*places));
+        for (size_t i = 0; i < s->n; i++)
+                places[i] = &s->v[i];
+        qsort(places, s->n, sizeof(*places), by_text_then_place);
+        for (size_t i = 0; i < s->n; i++) {
+                if (first && !strcmp(first, *places[i])) {
+                        free(*places[i]);
+                        *places[i] = NULL;
+                        gone++;
+                } else {
+                        first = *places[i];
+                }
+        }
+        free(places);
+        for (size_t i = 0; i < s->n; i++)
+                if (s->v[i])
+                        s->v[kept++] = s->v[i];
+        s->n = kept;
+        return gone;
+}
+
 void lc_strv_free(lc_strv_t *s)
 {
         for (size_t i = 0; i < s->n; i++)

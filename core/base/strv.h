@@ -14,6 +14,8 @@ typedef struct lc_strv {
 void lc_strv_add(lc_strv_t *s, const char *item); /* copies */
 bool lc_strv_has(const lc_strv_t *s, const char *item);
 void lc_strv_sort(lc_strv_t *s);
+/* Of equal items only the first stays, the order is kept. How many went. */
+size_t lc_strv_unique(lc_strv_t *s);
 void lc_strv_free(lc_strv_t *s);
 /* Java ConfigDef's LIST: split on commas with blanks around them; "" gives an empty list. */
 void lc_strv_split(lc_strv_t *s, const char *text);

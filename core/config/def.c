@@ -223,10 +223,8 @@ static bool list_ok(const lc_config_row_t *row, const char *value, lc_buf_t *mes
         lc_strv_split(&items, value);
         if (!items.n && !empty_ok)
                 problem = "must not be empty. Valid values include: any non-empty value";
-        for (size_t i = 0; !problem && i < items.n; i++)
-                for (size_t j = 0; !problem && j < i; j++)
-                        if (!strcmp(items.v[i], items.v[j]))
-                                problem = "values must not be duplicated.";
+        if (!problem && lc_strv_unique(&items))
+                problem = "values must not be duplicated.";
         for (size_t i = 0; !problem && i < items.n; i++)
                 if (!*items.v[i])
                         problem = "values must not be empty.";

@@ -425,16 +425,13 @@ static void push_typed(lua_State *L, const lc_config_row_t *row, const char *tex
 static lc_props_t *without_duplicates(const lc_config_row_t *row, const lc_props_t *config)
 {
         const char *text = lc_props_get(config, row->name);
-        lc_strv_t items = {NULL, 0}, kept = {NULL, 0};
+        lc_strv_t kept = {NULL, 0};
         lc_props_t *out = NULL;
 
         if (!text || (row->check != lc_check_list && row->check != lc_check_list_non_empty))
                 return NULL;
-        lc_strv_split(&items, text);
-        for (size_t i = 0; i < items.n; i++)
-                if (!lc_strv_has(&kept, items.v[i]))
-                        lc_strv_add(&kept, items.v[i]);
-        if (kept.n < items.n) {
+        lc_strv_split(&kept, text);
+        if (lc_strv_unique(&kept)) {
                 lc_buf_t b = LC_BUF_INIT;
                 for (size_t i = 0; i < kept.n; i++) {
                         lc_buf_adds(&b, i ? "," : "");
@@ -448,7 +445,6 @@ static lc_props_t *without_duplicates(const lc_config_row_t *row, const lc_props
                 lc_props_set(out, row->name, b.p ? b.p : "");
                 lc_buf_free(&b);
         }
-        lc_strv_free(&items);
         lc_strv_free(&kept);
         return out;
 }

@@ -151,6 +151,17 @@ describe("strv", function()
     assert.are.same({ "a", "b c", "d" }, split " a , b c,d ")
   end)
 
+  it("keeps the first of equal items", function()
+    local v = ffi.new "lc_strv_t"
+    for _, s in ipairs { "b", "", "a", "b", "", "a", "c", "b" } do C.lc_strv_add(v, s) end
+    assert.are.equal(4, tonumber(C.lc_strv_unique(v)))
+    local out = {}
+    for i = 0, tonumber(v.n) - 1 do out[#out + 1] = ffi.string(v.v[i]) end
+    assert.are.same({ "b", "", "a", "c" }, out)
+    assert.are.equal(0, tonumber(C.lc_strv_unique(v)))
+    C.lc_strv_free(v)
+  end)
+
   it("sorts and finds", function()
     local v = ffi.new "lc_strv_t"
     for _, s in ipairs { "b", "c", "a" } do C.lc_strv_add(v, s) end
