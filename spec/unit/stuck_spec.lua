@@ -105,10 +105,12 @@ local groups = {
   { title = "a stuck script", limit_ms = 800, names = {} },
   { title = "a greedy script", limit_ms = 120000, names = {} },
 }
-for kind, what in pairs(kinds) do
+-- tsan counts what C frames an error leaves behind as still there, and ends the process after 65,536 of them
+local few = os.getenv "LC_PRESET" == "tsan" and { loop = true, tree = true, grow = true }
+for kind, what in pairs(kinds) do if not few or few[kind] then
   local names = groups[what == LATE and 1 or 2].names
   names[#names + 1] = kind
-end
+end end
 
 for _, group in ipairs(groups) do describe(group.title, function()
   local names = group.names
@@ -173,7 +175,7 @@ for _, group in ipairs(groups) do describe(group.title, function()
   end)
 
   it("in a connector's stop does not hold the worker", function()
-    for _, kind in ipairs(group.limit_ms > 800 and { "grow", "recursion" } or { "loop", "pcall", "find", "coroutine" }) do
+    for _, kind in ipairs(names) do
       local name = "stop-" .. kind
       w:start(name, config("Stuck", "connector stop", kind))
       w:wait_state(name, -1, "RUNNING")
