@@ -6,3 +6,4 @@ unused_args = false -- callbacks of the API name what they are given
 exclude_files = { "build*/**", "third_party/**" }
 files["spec/**/*.lua"] = { std = "+busted", max_line_length = 140 }
 files["connectors/*/spec/*.lua"] = { std = "+busted", max_line_length = 140 }
+files["lua/connect/strings.lua"] = { ignore = { "122" } } -- it puts our string functions in place of Lua's

@@ -23,7 +23,8 @@ local function is_plain(pattern)
 end
 
 function string.find(s, pattern, init, as_text)
-  if type(s) == "string" and type(pattern) == "string" and #s * #pattern < 1000000 and (as_text or is_plain(pattern)) then
+  if type(s) == "string" and type(pattern) == "string" and #s * #pattern < 1000000
+    and (as_text or is_plain(pattern)) then
     return find(s, pattern, init, true)
   end
   return own.find(s, pattern, init, as_text)
