@@ -21,19 +21,20 @@ local function steps_of(path)
   if not path:find("[.`]") then return { path } end
   while true do
     if path:sub(i, i) == "`" then
-      local text, j = "", i + 1
+      local text, j = {}, i + 1
       while true do
         local close = path:find("`", j, true)
         if not close then incomplete(path, i - 1) end
         local ends = close == #path or path:sub(close + 1, close + 1) == "."
         local escaped = path:sub(close - 1, close - 1) == "\\" and close - 1 >= j
         if ends and not escaped then
-          steps[#steps + 1] = text .. path:sub(j, close - 1)
+          text[#text + 1] = path:sub(j, close - 1)
+          steps[#steps + 1] = table.concat(text)
           if close == #path then return steps end
           i = close + 2
           break
         end
-        text = text .. (ends and path:sub(j, close - 2) .. "`" or path:sub(j, close))
+        text[#text + 1] = ends and path:sub(j, close - 2) .. "`" or path:sub(j, close)
         j = close + 1
       end
     else
