@@ -138,7 +138,7 @@ void lc_sink_commit(lc_sink_t *s, const lc_topic_partition_t *asked, size_t n, b
         lc_topic_partition_t *got;
         lc_err_t err;
 
-        if (!n || !lc_task_may_work(t)) /* no flush either: it may write */
+        if (!n || !lc_task_may_call(t) || !lc_task_may_work(t)) /* no flush either: it may write */
                 return;
         lc_err_clear(&err);
         s->committing = true;
@@ -147,7 +147,9 @@ void lc_sink_commit(lc_sink_t *s, const lc_topic_partition_t *asked, size_t n, b
         got = lc_malloc(n * sizeof(*got));
         memcpy(got, asked, n * sizeof(*got));
         if (lc_script_pre_commit(t->script, got, n, &err)) {
-                if (closing) {
+                if (lc_task_call_failed(t, &err)) { /* the task is about to fail */
+                        lc_log(LC_ERROR, "OFFSET", "%s Offset commit failed: %s", t->label, err.msg);
+                } else if (closing) {
                         lc_log(LC_WARN, "OFFSET", "%s Offset commit failed during close: %s", t->label,
                                err.msg);
                         lc_task_end_failed(t, "pre_commit", &err);

@@ -334,17 +334,23 @@ static void on_assigned(void *arg, const lc_topic_partition_t *tps, size_t n)
         if (s->redelivery && !s->batch)
                 s->redelivery = false;
         s->repause = true; /* the consumer takes pauses once it has the partitions */
-        if (!s->rebalance_err.kind && open_parts(s, tps, n, &err))
+        if (!s->rebalance_err.kind && lc_task_may_call(s->t) && open_parts(s, tps, n, &err)) {
+                lc_task_call_failed(s->t, &err);
                 keep_failure(s, &err);
+        }
 }
 
 void lc_sink_close_parts(lc_sink_t *s, const lc_topic_partition_t *tps, size_t n)
 {
         lc_err_t err;
 
+        if (!lc_task_may_call(s->t))
+                return;
         lc_err_clear(&err);
-        if (lc_script_close(s->t->script, tps, n, &err))
-                keep_failure(s, &err);
+        if (!lc_script_close(s->t->script, tps, n, &err))
+                return;
+        lc_task_call_failed(s->t, &err);
+        keep_failure(s, &err);
 }
 
 static void give_up_parts(lc_sink_t *s, const lc_topic_partition_t *tps, size_t n)

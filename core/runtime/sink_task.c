@@ -256,6 +256,16 @@ static void follow_target(lc_sink_t *s)
         lc_task_status(t, want ? LC_PAUSED : LC_RUNNING, NULL);
 }
 
+/* Has a callback failed in a way that fails the task? */
+static bool callback_failed(const lc_sink_t *s, lc_err_t *err)
+{
+        const lc_err_t *why = s->rebalance_err.kind ? &s->rebalance_err : &s->t->broken;
+
+        if (why->kind)
+                *err = *why;
+        return why->kind != 0;
+}
+
 /* One poll that waits until records, the end, a target change, or `ms`. */
 static int consume(lc_sink_t *s, int64_t ms, lc_batch_t **batch, lc_err_t *err)
 {
@@ -272,10 +282,8 @@ static int consume(lc_sink_t *s, int64_t ms, lc_batch_t **batch, lc_err_t *err)
                         return 0;
                 if (lc_consumer_poll(s->consumer, 0, s->max_records, batch, err))
                         return -1;
-                if (s->rebalance_err.kind) {
-                        *err = s->rebalance_err;
+                if (callback_failed(s, err))
                         return -1;
-                }
                 if (lc_consumer_full(s->consumer) && !s->committing)
                         s->commit_requested = true;
                 if (*batch && (s->paused || s->redelivery)) { /* fetched before the pause took lc_sink_hold */
@@ -310,6 +318,8 @@ static int iterate(lc_sink_t *s, lc_err_t *err)
                 lc_sink_commit_all(s, false);
                 s->next_commit = s->now + t->sv->flush_interval_ms;
                 s->commit_requested = false;
+                if (callback_failed(s, err))
+                        return -1;
         }
         if (s->committing && s->now >= s->commit_started + t->sv->flush_timeout_ms) {
                 lc_log(LC_WARN, "OFFSET", "%s Commit of offsets timed out", t->label);
@@ -370,11 +380,7 @@ static int execute(lc_task_t *t, lc_err_t *err)
         if (n)
                 lc_sink_close_parts(s, tps, n);
         free(tps);
-        if (!rc && s->rebalance_err.kind) {
-                *err = s->rebalance_err;
-                rc = -1;
-        }
-        return rc;
+        return rc || callback_failed(s, err) ? -1 : 0;
 }
 
 /* topics.regex is Java's; the consumer takes what is between "^(" and ")$" of a POSIX expression. */

@@ -136,10 +136,14 @@ static void committed(source_t *s)
 {
         lc_err_t err;
 
+        if (!lc_task_may_call(s->t))
+                return;
         lc_err_clear(&err);
-        if (lc_script_commit(s->t->script, &err))
-                lc_log(LC_ERROR, "OFFSET", "%s Exception thrown while calling task.commit(): %s", s->t->label,
-                       err.msg);
+        if (!lc_script_commit(s->t->script, &err))
+                return;
+        lc_log(LC_ERROR, "OFFSET", "%s Exception thrown while calling task.commit(): %s", s->t->label,
+               err.msg);
+        lc_task_call_failed(s->t, &err);
 }
 
 static void harvest(source_t *s)
@@ -284,12 +288,14 @@ static void commit_record(source_t *s, lc_record_t *r)
 {
         lc_err_t err;
 
-        if (!s->commits_records || s->closing)
+        if (!s->commits_records || s->closing || !lc_task_may_call(s->t))
                 return;
         lc_err_clear(&err);
-        if (lc_script_commit_record(s->t->script, r, &err))
-                lc_log(LC_ERROR, "TASK", "%s Exception thrown while calling task.commitRecord(): %s",
-                       s->t->label, err.msg);
+        if (!lc_script_commit_record(s->t->script, r, &err))
+                return;
+        lc_log(LC_ERROR, "TASK", "%s Exception thrown while calling task.commitRecord(): %s", s->t->label,
+               err.msg);
+        lc_task_call_failed(s->t, &err);
 }
 
 /* Where a record came from, for the person who reads the trace. */
@@ -605,7 +611,7 @@ static void idle(source_t *s)
         s->idle_ms = lc_backoff(s->idle_ms, IDLE_MIN_MS, IDLE_MAX_MS);
         lc_task_rearm(t);
         while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed &&
-               (!outstanding(s) || lc_task_may_work(t))) {
+               !t->broken.kind && (!outstanding(s) || lc_task_may_work(t))) {
                 int64_t next = end;
                 tend_offsets(s);
                 close_when_resting(s);
@@ -627,7 +633,7 @@ static int paused(source_t *s)
         commit_now(s, lc_now_ms() + t->sv->flush_timeout_ms);
         lc_task_status(t, LC_PAUSED, NULL);
         lc_log(LC_INFO, "TASK", "%s is paused", t->label);
-        while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_STARTED) {
+        while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_STARTED && !t->broken.kind) {
                 int64_t next;
                 tend_offsets(s);
                 close_when_resting(s);
@@ -637,7 +643,7 @@ static int paused(source_t *s)
                 rest(s, next > s->now ? (int)(next - s->now < 60000 ? next - s->now : 60000) : 0);
         }
         lc_task_rearm(t);
-        if (lc_task_stopping(t))
+        if (lc_task_stopping(t) || t->broken.kind)
                 return 0;
         lc_task_status(t, LC_RUNNING, NULL);
         lc_log(LC_INFO, "TASK", "%s is resumed", t->label);
@@ -688,13 +694,15 @@ static int loop(source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
 
-        while (!lc_task_stopping(t)) {
+        while (!lc_task_stopping(t) && !t->broken.kind) {
                 if (!lc_task_may_work(t)) {
                         hold(s);
                         continue;
                 }
                 serve_reports(s, 0);
                 tend_offsets(s);
+                if (t->broken.kind)
+                        break;
                 if (lc_task_target(t) == LC_TARGET_PAUSED) {
                         paused(s);
                         continue;
@@ -737,6 +745,10 @@ static int execute(lc_task_t *t, lc_err_t *err)
         t->after_ms = -1;
         rc = loop(s, err);
         final_commit(s);
+        if (!rc && t->broken.kind) {
+                *err = t->broken;
+                rc = -1;
+        }
         return rc;
 }
 

@@ -324,6 +324,20 @@ static int run(lc_task_t *t, bool *started, lc_err_t *err)
         return t->ops->execute(t, err);
 }
 
+bool lc_task_may_call(lc_task_t *t)
+{
+        return !t->broken.kind && (!lc_task_stopping(t) || !lc_task_cancelled(t));
+}
+
+bool lc_task_call_failed(lc_task_t *t, const lc_err_t *err)
+{
+        if (err->code != LC_SCRIPT_ENDED)
+                return false;
+        if (!t->broken.kind)
+                t->broken = *err;
+        return true;
+}
+
 void lc_task_end_failed(lc_task_t *t, const char *what, const lc_err_t *err)
 {
         if (t->sv->local)

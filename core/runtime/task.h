@@ -47,6 +47,7 @@ struct lc_task {
         lc_operator_t op;
         lc_chain_t *chain;
         lc_converter_t *key, *value, *header;
+        lc_err_t broken;       /* kind set: a call was ended whose errors are otherwise only logged */
         int64_t after_ms;      /* of the last retriable error, -1: the script did not say */
         bool held;             /* it was said that the work may not be ours */
         bool built;            /* statuses carry the version from here on */
@@ -92,6 +93,11 @@ void lc_task_status(lc_task_t *t, lc_state_t state, const char *trace);
 /* One try of something that may be retriable; between tries 1 s to 60 s, the reason in the status.
  * 0, -1, or 1: stopped before it succeeded. */
 int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_err_t *err), lc_err_t *err);
+/* Callbacks whose errors are logged and no more: commit_record, commit, pre_commit, and those of partitions. None is
+ * made once one was ended (LC_SCRIPT_ENDED), which fails the task, or once the task was given up. */
+bool lc_task_may_call(lc_task_t *t);
+/* Such a call has failed. true: it was ended, t->broken says why; the loop looks there. */
+bool lc_task_call_failed(lc_task_t *t, const lc_err_t *err);
 /* Something failed that no status will show: lc_local_ends_t is told. */
 void lc_task_end_failed(lc_task_t *t, const char *what, const lc_err_t *err);
 /* Forget wake-ups of the script's waker that were not for the end. */

@@ -58,7 +58,8 @@ char *lc_home_find(lc_err_t *err);
 /* Calls into scripts that this thread makes from here on: whose they are (an address, only compared), and how
  * many ms one may take (0: any time). A call that takes longer is ended: LC_FATAL with the Lua traceback. */
 void lc_script_owner(const void *owner, int max_call_ms);
-enum { LC_SCRIPT_ENDED = 499 }; /* err->code of what was ended: too long, too much memory, a stop overdue */
+/* err->code of what was ended: too long, too much memory, a stop overdue. No HTTP status, errno or code of Kafka. */
+enum { LC_SCRIPT_ENDED = 10001 };
 /* End the call into a script of this owner that runs now, as above. Any thread. How many were running: one,
  * or none. A call that begins later is not touched. */
 int lc_script_interrupt(const void *owner);

@@ -176,6 +176,7 @@ static void end_error(lc_state_t *st)
         char *trace;
 
         if (st->err->kind && strstr(st->err->msg, st->guard.text)) {
+                st->err->kind = LC_FATAL;
                 st->err->code = LC_SCRIPT_ENDED;
                 return;
         }

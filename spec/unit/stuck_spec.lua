@@ -52,10 +52,27 @@ end
 function Task:poll()
   go(self.c, "poll")
   if self.c.place == "stop" then error "poll failed" end
-  return { { topic = "t", value = "x", source_partition = { a = 1 }, source_offset = { n = 1 } } }
+  local records = {}
+  for i = 1, self.c.place == "commit_record" and 100 or 1 do
+    records[i] = { topic = "t", value = "x", source_partition = { a = 1 }, source_offset = { n = i } }
+  end
+  return records
 end
+function Task:commit_record() go(self.c, "commit_record") end
+function Task:commit() go(self.c, "commit") end
+function Task:open() go(self.c, "open") end
+function Task:close() go(self.c, "close") end
 function Task:put(records) if #records > 0 then go(self.c, "put") end end
 function Task:stop() go(self.c, "stop") end
+local Committing = setmetatable({}, { __index = Task })
+function Committing:start(ctx) self.c = ctx.config end
+function Committing:put() end
+function Committing:pre_commit(offsets)
+  go(self.c, "pre_commit")
+  return offsets
+end
+local Flushing = { put = Committing.put, start = Committing.start }
+function Flushing:flush() go(self.c, "flush") end
 local Flow = {}
 function Flow:start(ctx) self.ctx, self.n = ctx, 0 end
 function Flow:poll()
@@ -76,6 +93,8 @@ return {
       return { {} }
     end },
   connect.sink { name = "StuckSink", class = "StuckSink", version = "1", task = Task, config = rows },
+  connect.sink { name = "PreCommit", class = "PreCommit", version = "1", task = Committing, config = rows },
+  connect.sink { name = "Flush", class = "Flush", version = "1", task = Flushing, config = rows },
   connect.source { name = "Flow", class = "Flow", version = "1", task = Flow },
   connect.transform { name = "StuckTransform", class = "StuckTransform", version = "1", config = rows,
     apply = function(self, record)
@@ -153,6 +172,7 @@ for _, group in ipairs(groups) do describe(group.title, function()
       -- the limit of 500 ms may come before the memory is used up
       local found = core.msg(err):find(kinds[kind]) or (kinds[kind] == FULL and core.msg(err):find(LATE))
       assert.is_truthy(found, kind .. ": " .. core.msg(err))
+      assert.is_true(err.code < 400 or err.code > 599, kind .. ": REST would answer with this code")
     end
   end)
 
@@ -210,6 +230,20 @@ for _, group in ipairs(groups) do describe(group.title, function()
     end
   end)
 
+  -- Java logs what these throw and goes on; what was ended is FAILED all the same
+  for place, class in pairs { commit_record = "Stuck", commit = "Stuck", open = "StuckSink",
+    pre_commit = "PreCommit", flush = "Flush" } do
+    it("in " .. place .. " leaves the task FAILED", function()
+      for _, kind in ipairs(names) do if kind == "loop" or kind == "pcall" or kind == "grow" then
+        local name = place .. "-" .. kind
+        local more = class ~= "Stuck" and { topics = "t" } or nil
+        w:start_task(name, 0, config(class, place, kind, more))
+        check(w:wait_state(name, 0, "FAILED", 60000).trace, kind)
+        w:stop_tasks { name, 0 }
+      end end
+    end)
+  end
+
   it("in stop lets the task end FAILED for its own reason", function()
     for _, kind in ipairs(names) do
       local name = "stop-" .. kind
@@ -246,6 +280,25 @@ describe("a stuck script", function()
     assert.equal("UNASSIGNED", w:status("c").state)
     w:stop_tasks { "flow", 0 }
     assert.equal("UNASSIGNED", w:status("flow", 0).state)
+    w:close()
+    cluster:close()
+  end)
+
+  it("in what is called for each record or partition ends with the first call that was ended", function()
+    local cluster = mock.new()
+    cluster:topic("t", 1)
+    local w = worker.new { plugins = { ["stuck.lua"] = plugin }, bootstrap = cluster:bootstrap(), config = {
+      ["task.shutdown.graceful.timeout.ms"] = "3000", ["consumer.session.timeout.ms"] = "6000" } }
+    for place, class in pairs { commit_record = "Stuck", commit = "Stuck", close = "StuckSink",
+      pre_commit = "PreCommit" } do
+      w:start_task(place, 0, config(class, place, "loop", class ~= "Stuck" and { topics = "t" } or nil))
+      w:wait_state(place, 0, "RUNNING")
+    end
+    cluster:write("t", { "x" })
+    for _, place in ipairs { "commit_record", "commit", "close", "pre_commit" } do
+      w:stop_tasks { place, 0 } -- a thread that was given up writes no status
+      assert.equal("UNASSIGNED", w:status(place, 0).state, place)
+    end
     w:close()
     cluster:close()
   end)
