@@ -312,6 +312,8 @@ static int run_records(lc_try_t *t)
                 free_chains(t);
                 lc_err_clear(&err);
                 if (scan(t, true, &err) || open_chain(t, !sink, &err)) { /* as with every plugin there is */
+                        if (t->plugins)
+                                lc_try_warn_of_keys(t->config, t->plugins);
                         lc_command_error(NULL, &err);
                         return LC_KIT_USAGE;
                 }

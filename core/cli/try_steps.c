@@ -129,6 +129,17 @@ static bool has_row(const lc_plugin_t *p, const char *key)
         return false;
 }
 
+/* The name of a transform that works on keys and on values, without saying which. */
+static void hint(const lc_plugins_t *plugins, lc_plugin_type_t type, const char *cls)
+{
+        char *value = lc_asprintf("%s$Value", cls);
+        lc_err_t err = {0};
+
+        if (lc_plugins_find(plugins, 1u << type, value, &err))
+                fprintf(stderr, "luaconnect: there are %s$Key and %s$Value\n", cls, cls);
+        free(value);
+}
+
 static void warn_of_group(const lc_props_t *config, const lc_plugins_t *plugins, const char *group,
                           lc_plugin_type_t type)
 {
@@ -141,6 +152,8 @@ static void warn_of_group(const lc_props_t *config, const lc_plugins_t *plugins,
                 const char *cls = lc_props_get(own, "type");
                 lc_err_t err = {0};
                 const lc_plugin_t *p = cls ? lc_plugins_find(plugins, 1u << type, cls, &err) : NULL;
+                if (cls && !p)
+                        hint(plugins, type, cls);
                 for (size_t k = 0; p && k < lc_props_count(own); k++) {
                         const char *key = lc_props_key(own, k);
                         bool common = !strcmp(key, "type") ||

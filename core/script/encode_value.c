@@ -295,8 +295,8 @@ static void map_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_va
                 items = take(e, 2 * n * sizeof(*items));
                 for (size_t i = 0; i < n; i++) {
                         if (!schema && !keys[i].s)
-                                lc_encode_error(
-                                        e, "a plain table with numbers and texts as keys: use connect.map");
+                                lc_encode_error(e, "a plain table with numbers as keys that are not 1 to n: "
+                                                   "use connect.map or connect.array");
                         push_key(L, &keys[i]);
                         encode(e, lua_gettop(L), ks, &items[2 * i], depth + 1);
                         lua_rawget(L, idx);
@@ -417,6 +417,7 @@ static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_
                     [LC_INT64] = {"int64", -9223372036854775808.0, 9223372036854774784.0}};
         lua_State *L = e->L;
         int type = lua_type(L, idx);
+        double d;
         size_t n;
 
         if (type == LUA_TTABLE && has_mt(e, idx, e->data)) {
@@ -444,7 +445,10 @@ static void typed_value(lc_encoder_t *e, int idx, const lc_schema_t *schema, lc_
                                                               ints[schema->type].most)};
                 return;
         case LC_FLOAT32:
-                *out = (lc_value_t){.type = LC_FLOAT32, .u.f32 = (float)float_at(e, idx)};
+                d = float_at(e, idx);
+                if (isfinite(d) && !isfinite((float)d))
+                        lc_encode_error(e, "%.17g is beyond float32", d);
+                *out = (lc_value_t){.type = LC_FLOAT32, .u.f32 = (float)d};
                 return;
         case LC_FLOAT64:
                 *out = (lc_value_t){.type = LC_FLOAT64, .u.f = float_at(e, idx)};

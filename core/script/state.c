@@ -150,7 +150,8 @@ static int handler(lua_State *L)
         } else {
                 if (lua_isstring(L, 1))
                         lua_pushvalue(L, 1);
-                else if (!luaL_callmeta(L, 1, "__tostring"))
+                else if (!luaL_getmetafield(L, 1, "__tostring") || (lua_pushvalue(L, 1), false) ||
+                         lua_pcall(L, 1, 1, 0) || !lua_isstring(L, -1))
                         lua_pushfstring(L, "error object is a %s value", luaL_typename(L, 1));
                 text = lua_tostring(L, -1);
                 lc_err_set(st->err, LC_FATAL, 0, "%s", text ? text : "?");

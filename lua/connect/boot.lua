@@ -15,7 +15,7 @@ local declare = require "connect.declare"
 local connect = require "connect"
 local sandbox = require "connect.sandbox"
 
-local real_ipairs = ipairs
+local real_ipairs, real_next, floor = ipairs, next, math.floor
 
 -- loading -----------------------------------------------------------------------------------------
 local list, decl
@@ -204,6 +204,26 @@ function R.task_configs(config, max)
   return require("connect.describe").task_configs(decl.task_configs(config, max), config)
 end
 
+-- A hole ends a list for Lua: what comes after it would be lost without a word.
+local function list_length(t, what)
+  local count, n = 0, #t
+  for k in real_next, t do
+    if type(k) ~= "number" or k < 1 or k ~= floor(k) then
+      error(("%s: this table has the key %s"):format(what, values.tostring(k)), 0)
+    end
+    count = count + 1
+    if k > n then n = k end
+  end
+  if count ~= n then
+    for i = 1, n do
+      if rawget(t, i) == nil then
+        error(("%s without holes: item %d is nil, and %d items are there"):format(what, i, count), 0)
+      end
+    end
+  end
+  return n
+end
+
 -- source
 function R.poll()
   local r = object:poll()
@@ -216,10 +236,10 @@ function R.poll()
       return
     end
   elseif t == "table" then
-    if #r > 0 then
+    if list_length(r, "poll must return a list of records") > 0 then
       host.batch(r)
-    elseif next(r) ~= nil then
-      error("poll must return a list of records; this table has no item 1", 0)
+    elseif getmetatable(r) ~= nil and not values.is_array(r) then
+      error("poll must return a plain list of records, not an object", 0)
     end
     return
   end
@@ -238,17 +258,24 @@ function R.open(tps) call("open", tps) end
 
 function R.close(tps) call("close", tps) end
 
-local function failures(returned)
+-- n: how many records put was given.
+local function failures(returned, n)
   if returned == nil then return nil end
   if type(returned) ~= "table" then
     error("put must return nil or a list of {index =, error =}, got " .. type(returned), 0)
   end
   local out = {}
-  for i, f in real_ipairs(returned) do
+  for i = 1, list_length(returned, "put must return a list of {index =, error =}") do
+    local f = returned[i]
     if type(f) ~= "table" or type(f.index) ~= "number" then
       error(("put: item %d of the failures is not {index =, error =}"):format(i), 0)
     end
+    if f.index < 1 or f.index > n or f.index ~= floor(f.index) then
+      error(("put: item %d of the failures: index %s is none of the %d records"):format(i,
+        values.tostring(f.index), n), 0)
+    end
     local e = f.error
+    if e == nil then error(("put: item %d of the failures has no error"):format(i), 0) end
     out[i] = { index = f.index, kind = errors.is(e) and e.kind or "data_error",
       message = errors.is(e) and e.message or tostring(e) }
   end
@@ -260,8 +287,9 @@ local current -- the batch handle of the running put
 function R.put()
   fast()
   current = record.borrow(exchange.batch)
-  if object.put_batch then return failures(object:put_batch(current)) end
-  return failures(object:put(record.records(current)))
+  local n = #current
+  if object.put_batch then return failures(object:put_batch(current), n) end
+  return failures(object:put(record.records(current)), n)
 end
 
 --- After put, also a failed one: the batch goes unless records of it were kept.
@@ -274,9 +302,26 @@ end
 function R.pre_commit(tps)
   local given = {}
   for _, tp in real_ipairs(tps) do given[tp.key] = tp.offset end
-  if object.pre_commit then return object:pre_commit(given) end
-  call("flush", given)
-  return true
+  if not object.pre_commit then
+    call("flush", given)
+    return true
+  end
+  local offsets = object:pre_commit(given)
+  if offsets == nil then return nil end
+  if type(offsets) ~= "table" then
+    error("pre_commit must return nil or a table {[partition] = offset}, got " .. type(offsets), 0)
+  end
+  local out = {}
+  for tp, offset in pairs(offsets) do
+    if given[tp] == nil then
+      log.warn("pre_commit: %s is no partition that this task has: its offset is left out", values.tostring(tp))
+    elseif not (values.is_int64(offset) or type(offset) == "number" and offset == floor(offset)) or offset < 0 then
+      error(("pre_commit: the offset of %s is %s, not a whole number"):format(tp, values.tostring(offset)), 0)
+    else
+      out[tp] = tonumber(offset)
+    end
+  end
+  return out
 end
 
 -- converter

@@ -81,6 +81,21 @@ function _M.spread(key, list, max)
   return out
 end
 
+-- What a worker would otherwise find out when it is used.
+local function check_complete(d)
+  if d.name == "" or d.name:find "[%c%s]" then
+    error(("connect.%s: the name %s is empty or has white space"):format(d.kind, ("%q"):format(d.name)), 0)
+  end
+  for _, row in ipairs(d.config or {}) do
+    if type(row) == "table" and row.match ~= nil then
+      local ok, why = pcall(string.find, "", row.match)
+      if not ok then
+        error(("connect.%s %s: match of %s is no Lua pattern: %s"):format(d.kind, d.name, tostring(row[1]), why), 0)
+      end
+    end
+  end
+end
+
 --- What a plugin file returned, as a list of declarations. Raises with the reason. `standard`: the file ships with
 -- the program.
 function _M.list(returned, standard)
@@ -89,10 +104,15 @@ function _M.list(returned, standard)
     error("a plugin file must return what connect.source, sink, transform, predicate or converter made, "
       .. "or a list of such; got " .. (type(returned) == "table" and "another table" or type(returned)), 0)
   end
+  local seen = {}
   for i, d in ipairs(returned) do
     if type(d) ~= "table" or getmetatable(d) ~= Declaration then
       error(("item %d of the list is not made by connect.source, sink, transform, predicate or converter"):format(i), 0)
     end
+    check_complete(d)
+    local class = d.kind .. " " .. (d.class or d.name)
+    if seen[class] then error(("connect.%s: declared twice"):format(class), 0) end
+    seen[class] = true
     if not standard and (d.apply_cells or d.test_cells) then
       error(("connect.%s %s: apply_cells and test_cells are for what ships with the program"):format(d.kind, d.name), 0)
     end

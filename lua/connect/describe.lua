@@ -134,7 +134,10 @@ function _M.validate(decl, config, bad)
       end
       if row.check then
         local message = row.check(v, config)
-        if message then out[#out + 1] = { key = key, message = tostring(message) } end
+        if message and type(message) ~= "string" then
+          error(("%s: check of %s must return nil or a text, got %s"):format(decl.name, key, type(message)), 0)
+        end
+        if message then out[#out + 1] = { key = key, message = message } end
       end
     end
   end

@@ -181,10 +181,22 @@ function _M.integer(i)
   return int64(i)
 end
 
---- "9223372036854775807" as int64_t.
+local MOST, LEAST = "9223372036854775807", "9223372036854775808"
+
+--- "9223372036854775807" as int64_t, or as a number where that loses nothing; whole numbers and int64_t as they
+-- are. nil and a message for what is none, or beyond 64 bits.
 function _M.int64(text)
-  local negative, digits = text:match "^(%-?)(%d+)$"
-  if not digits then return nil end
+  if type(text) == "number" and text == math.floor(text) and text >= -2 ^ 63 and text < 2 ^ 63 then
+    return _M.integer(ffi.cast(int64, text))
+  end
+  if type(text) == "cdata" and ffi.istype(int64, text) then return _M.integer(text) end
+  local negative, digits
+  if type(text) == "string" then negative, digits = text:match "^(%-?)0*(%d+)$" end
+  if not digits then return nil, ("not a whole number: %s"):format(_M.tostring(text)) end
+  local most = negative == "-" and LEAST or MOST
+  if #digits > #most or #digits == #most and digits > most then
+    return nil, ("beyond 64 bits: %s"):format(text)
+  end
   local v = uint64(0)
   for d in digits:gmatch "%d" do v = v * 10 + tonumber(d) end
   local i = ffi.cast(int64, v)

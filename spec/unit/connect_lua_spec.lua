@@ -53,6 +53,19 @@ describe("connect", function()
       assert.same({ "big", "bytes", "one", "yes", "nothing" }, { m:get(connect.int64 "9007199254740993"),
         m:get(connect.bytes "ab"), m:get(1), m:get(true), m:get(nil) })
     end)
+    it("takes whole numbers of 64 bits and says what is none", function()
+      assert.equal("9223372036854775807", connect.tostring(connect.int64 "9223372036854775807"))
+      assert.equal("-9223372036854775808", connect.tostring(connect.int64 "-9223372036854775808"))
+      assert.equal(7, connect.int64 "007")
+      assert.equal(7, connect.int64(7))
+      for text, message in pairs { ["9223372036854775808"] = "beyond 64 bits", ["-9223372036854775809"] = "beyond 64 bits",
+        ["99999999999999999999"] = "beyond 64 bits", abc = "not a whole number: abc", ["1.5"] = "not a whole number",
+        [""] = "not a whole number", [1.5] = "not a whole number: 1.5" } do
+        local v, why = connect.int64(text)
+        assert.is_nil(v)
+        assert.is_truthy(why:find(message, 1, true), why)
+      end
+    end)
     it("may have entries called as its methods", function()
       local m = connect.map { get = 1, pairs = 2, len = 3 }
       assert.equal(1, m.get)

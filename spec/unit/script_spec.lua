@@ -167,6 +167,11 @@ describe("script", function()
           "x is not a valid field name" },
         ["partition"] = { "{ { topic = 't', source_partition = 'x' } }", "record 1: source_partition: a table expected" },
         ["headers"] = { "{ { topic = 't', headers = { 'x' } } }", "record 1: headers: a list of {name, value} expected" },
+        ["a hole"] = { "setmetatable({ { topic = 't', value = 1 }, nil, { topic = 't', value = 3 } }, nil)",
+          "poll must return a list of records without holes: item 2 is nil, and 2 items are there" },
+        ["a proxy"] = { "setmetatable({}, { __index = function() return { topic = 't', value = 1 } end })",
+          "poll must return a plain list of records, not an object" },
+        ["float32 beyond"] = { "{ { topic = 't', value = 1e300, value_schema = 'float32' } }", "is beyond float32" },
         ["mixed keys"] = { "{ { topic = 't', value = { a = 1, [5] = 2 } } }", "use connect.map" },
         ["holes"] = { "{ { topic = 't', value = connect.array { [5000000] = 1 } } }", nil },
       }
@@ -291,8 +296,13 @@ describe("script", function()
       assert.equal("fatal", err.kind)
     end)
     it("in a traceback handler or out of memory do not end the program", function()
-      local err = failure(poll_of, "error(setmetatable({}, { __tostring = function() error 'again' end }))")
-      assert.equal("fatal", err.kind)
+      local err
+      for _, body in ipairs { "error 'again'", "return nil", "return {}" } do
+        err = failure(poll_of, "error(setmetatable({}, { __tostring = function() " .. body .. " end }))")
+        assert.equal("fatal", err.kind)
+        assert.equal("error object is a table value", err.message)
+        assert.matches("stack traceback:.*in function 'poll'", err.detail)
+      end
       err = failure(poll_of, "local function f() return f() + 1 end return f()")
       assert.matches("stack overflow", err.message)
     end)
@@ -466,12 +476,42 @@ describe("script", function()
     it("says which records failed", function()
       local s = sink [[
         function Task:put(records)
-          return { { index = 2, error = connect.data_error("no good") }, { index = 3, error = "plain" },
-            { index = 9, error = "beyond" } }
+          return { { index = 2, error = connect.data_error("no good") }, { index = 3, error = "plain" } }
         end]]
       s:start {}
       assert.same({ { index = 1, kind = "data", message = "no good" }, { index = 2, kind = "data", message = "plain" } },
         s:put(k.sink_batch { "a", "b", "c" }))
+    end)
+
+    it("refuses failures that say nothing of a record: none is taken for delivered", function()
+      local cases = {
+        ["{ nil, { index = 2, error = 'x' } }"] = "without holes: item 1 is nil",
+        ["{ index = 2, error = 'x' }"] = "this table has the key",
+        ["{ { index = 0, error = 'x' } }"] = "index 0 is none of the 3 records",
+        ["{ { index = 4, error = 'x' } }"] = "index 4 is none of the 3 records",
+        ["{ { index = 1.5, error = 'x' } }"] = "index 1.5 is none of the 3 records",
+        ["{ { index = 1 } }"] = "item 1 of the failures has no error",
+        ["{ 1 }"] = "item 1 of the failures is not {index =, error =}",
+        ["'x'"] = "got string",
+      }
+      for returned, text in pairs(cases) do
+        local s = sink("function Task:put() return " .. returned .. " end")
+        s:start {}
+        local err = failure(function() s:put(k.sink_batch { "a", "b", "c" }) end)
+        assert.is_truthy(err.message:find(text, 1, true), returned .. ": " .. err.message)
+      end
+    end)
+
+    it("refuses offsets of pre_commit that are none, and leaves out those of other partitions", function()
+      local cases = { ["5"] = "got number", ["{ ['t-0'] = 1.5 }"] = "is 1.5, not a whole number",
+        ["{ ['t-0'] = 0 / 0 }"] = "not a whole number", ["{ ['t-0'] = 'x' }"] = "not a whole number",
+        ["{ ['t-0'] = -1 }"] = "not a whole number" }
+      for returned, text in pairs(cases) do
+        local s = sink("function Task:put() end function Task:pre_commit() return " .. returned .. " end")
+        s:start {}
+        local err = failure(function() s:pre_commit { { "t", 0, 7 } } end)
+        assert.is_truthy(err.message:find(text, 1, true), returned .. ": " .. err.message)
+      end
     end)
 
     it("opens, closes and commits what it says", function()

@@ -51,6 +51,10 @@ local function check_decl(say, decl, text, testing)
   local at = function(what) return line_of(text, what) end
   local here = at(('"%s"'):format(decl.name))
   if not decl.doc or decl.doc == "" then say(here, decl.name .. " has no doc") end
+  if decl.kind == "source" and not decl.task.poll then say(here, ("the task of %s has no poll"):format(decl.name)) end
+  if decl.kind == "sink" and not (decl.task.put or decl.task.put_batch) then
+    say(here, ("the task of %s has no put"):format(decl.name))
+  end
   local examples = decl.examples or {}
   local computed = text:find "config%s*%[%s*[^\"'%s%]]" ~= nil
   if (decl.kind == "transform" or decl.kind == "predicate") and #examples == 0 then
