@@ -10,6 +10,7 @@
  */
 #include "cli/try.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/signals.h"
 #include "cli/try_steps.h"
@@ -28,9 +29,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Until a task that was asked to stop is given up; half of it until its script is ended. A sink may have a lot
- * to write at the end of its input; a second Ctrl-C does not wait. */
-enum { SOURCE_STOP_MS = 10000, SINK_STOP_MS = 120000 };
+/* Until a task that was asked to stop is given up; half of it until its script is ended. At the end of its input a
+ * sink may have a lot to write and has so long before that; Ctrl-C ends this, and a second one all. */
+enum { STOP_MS = 10000, SINK_END_MS = 110000 };
 
 typedef struct offset { /* committed by a sink task */
         char *topic;
@@ -106,8 +107,10 @@ static void put_status(lc_status_store_t *s, const char *connector, const lc_sta
         (void)connector;
         (void)safe;
         pthread_mutex_lock(&c->lock);
-        if (st->task >= 0 && (st->state == LC_FAILED || (st->state == LC_UNASSIGNED && !st->trace)))
+        if (st->task >= 0 && (st->state == LC_FAILED || (st->state == LC_UNASSIGNED && !st->trace))) {
                 c->running--; /* its last */
+                lc_waker_wake(&waker);
+        }
         if (st->state != LC_FAILED) {
                 pthread_mutex_unlock(&c->lock);
                 return;
@@ -472,7 +475,7 @@ static lc_worker_config_t *worker_config(const lc_try_t *t, lc_err_t *err)
         lc_worker_config_t *config;
         char text[16];
 
-        snprintf(text, sizeof(text), "%d", t->sink ? SINK_STOP_MS : SOURCE_STOP_MS);
+        snprintf(text, sizeof(text), "%d", t->sink ? SINK_END_MS + STOP_MS : STOP_MS);
         lc_props_set(props, "task.shutdown.graceful.timeout.ms", text);
         for (int i = 0; settings[i][0]; i++)
                 lc_props_set(props, settings[i][0], settings[i][1]);
@@ -604,12 +607,35 @@ static void free_configs(conn_t *c)
         c->nconfigs = 0;
 }
 
+static int still_running(conn_t *c)
+{
+        int running;
+
+        pthread_mutex_lock(&c->lock);
+        running = c->running;
+        pthread_mutex_unlock(&c->lock);
+        return running;
+}
+
+static void wait_for_last_writes(conn_t *c)
+{
+        int64_t end = lc_now_ms() + SINK_END_MS, left;
+
+        while (still_running(c) > 0 && !lc_stopped(&stop) && (left = end - lc_now_ms()) > 0) {
+                lc_waker_wait(&waker, (int)left);
+                lc_waker_clear(&waker);
+        }
+}
+
 static void stop_tasks(conn_t *c, int n)
 {
         lc_work_t ids = {0};
 
         for (int i = 0; i < n; i++)
                 lc_work_add(&ids, c->name, i);
+        lc_worker_ask_tasks(c->worker, &ids);
+        if (c->t->sink)
+                wait_for_last_writes(c);
         lc_worker_stop_tasks(c->worker, &ids);
         lc_work_free(&ids);
 }
@@ -617,15 +643,12 @@ static void stop_tasks(conn_t *c, int n)
 /* A thread that did not end in time may come back to what would be gone. */
 static void leave_if_abandoned(conn_t *c)
 {
-        int running;
+        int running = still_running(c);
 
-        pthread_mutex_lock(&c->lock);
-        running = c->running;
-        pthread_mutex_unlock(&c->lock);
         if (running <= 0)
                 return;
         fprintf(stderr, "luaconnect: %d task%s did not stop within %d s: given up\n", running,
-                running > 1 ? "s" : "", (c->t->sink ? SINK_STOP_MS : SOURCE_STOP_MS) / 1000);
+                running > 1 ? "s" : "", STOP_MS / 1000);
         _exit(LC_KIT_FAILED);
 }
 
@@ -680,6 +703,7 @@ static int run_worker(conn_t *c, lc_err_t *err)
         c->worker = lc_worker_new(&deps, err);
         if (!c->worker)
                 return -1;
+        lc_worker_set_stop_ms(c->worker, STOP_MS);
         lc_worker_start_connector(c->worker, c->name, c->t->config, LC_TARGET_STARTED, on_started, c);
         if (!wait_for(c, &c->started))
                 rc = 0;

@@ -33,6 +33,7 @@ typedef struct task_entry {
 struct lc_worker {
         lc_services_t *sv;
         lc_pool_t *pool;
+        int64_t stop_ms; /* how long a stop of tasks waits */
         connector_entry_t *connectors;
         task_entry_t *tasks;
 };
@@ -43,6 +44,7 @@ lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err)
 
         (void)err;
         w->sv = lc_services_new(deps);
+        w->stop_ms = w->sv->graceful_ms;
         w->pool = lc_pool_new(POOL_SIZE, (int)(w->sv->graceful_ms > 1000 ? w->sv->graceful_ms : 1000),
                               POOL_CAP);
         return w;
@@ -319,7 +321,7 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
 
 static void finish_task(lc_worker_t *w, task_entry_t *e, int64_t end)
 {
-        if (wait_ended(w, task_ended, e->t, end, w->sv->graceful_ms)) {
+        if (wait_ended(w, task_ended, e->t, end, w->stop_ms)) {
                 pthread_join(e->t->thread, NULL);
         } else {
                 lc_log(LC_ERROR, "WORKER", "Graceful stop of task %s failed.", e->key);
@@ -329,27 +331,39 @@ static void finish_task(lc_worker_t *w, task_entry_t *e, int64_t end)
         drop_task(w, e);
 }
 
+static task_entry_t *task_of(const lc_worker_t *w, const lc_work_t *ids, size_t i)
+{
+        return ids->v[i].task < 0 ? NULL : find_task(w, ids->v[i].connector, ids->v[i].task);
+}
+
+void lc_worker_ask_tasks(lc_worker_t *w, const lc_work_t *ids)
+{
+        for (size_t i = 0; i < ids->n; i++) {
+                task_entry_t *e = task_of(w, ids, i);
+
+                if (e) {
+                        lc_log(LC_INFO, "WORKER", "Stopping task %s", e->key);
+                        lc_task_stop(e->t);
+                } else if (ids->v[i].task >= 0) {
+                        lc_log(LC_DEBUG, "WORKER", "Ignoring stop request for unowned task %s-%d",
+                               ids->v[i].connector, (int)ids->v[i].task);
+                }
+        }
+}
+
+void lc_worker_set_stop_ms(lc_worker_t *w, int64_t ms)
+{
+        w->stop_ms = ms;
+}
+
 void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids)
 {
         int64_t end;
 
+        lc_worker_ask_tasks(w, ids);
+        end = lc_now_ms() + w->stop_ms;
         for (size_t i = 0; i < ids->n; i++) {
-                task_entry_t *e;
-                if (ids->v[i].task < 0)
-                        continue;
-                e = find_task(w, ids->v[i].connector, ids->v[i].task);
-                if (!e) {
-                        lc_log(LC_DEBUG, "WORKER", "Ignoring stop request for unowned task %s-%d",
-                               ids->v[i].connector, (int)ids->v[i].task);
-                        continue;
-                }
-                lc_log(LC_INFO, "WORKER", "Stopping task %s", e->key);
-                lc_task_stop(e->t);
-        }
-        end = lc_now_ms() + w->sv->graceful_ms;
-        for (size_t i = 0; i < ids->n; i++) {
-                task_entry_t *e =
-                        ids->v[i].task < 0 ? NULL : find_task(w, ids->v[i].connector, ids->v[i].task);
+                task_entry_t *e = task_of(w, ids, i);
                 if (e)
                         finish_task(w, e, end);
         }
@@ -399,7 +413,7 @@ void lc_worker_free(lc_worker_t *w)
         end = lc_now_ms() + CONNECTOR_STOP_MS;
         HASH_ITER(hh, w->connectors, c, cnext)
         finish_connector(w, c, end);
-        end = lc_now_ms() + w->sv->graceful_ms;
+        end = lc_now_ms() + w->stop_ms;
         HASH_ITER(hh, w->tasks, t, tnext)
         finish_task(w, t, end);
         lc_pool_free(w->pool, POOL_STOP_MS);

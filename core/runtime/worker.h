@@ -72,6 +72,10 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
 /* Stop all of `ids` (task >= 0) together: offsets committed, UNASSIGNED written; waits at most
  * task.shutdown.graceful.timeout.ms in all, then abandons. */
 void lc_worker_stop_tasks(lc_worker_t *w, const lc_work_t *ids);
+/* Ask them, and do not wait. */
+void lc_worker_ask_tasks(lc_worker_t *w, const lc_work_t *ids);
+/* From here on stops wait so long instead. */
+void lc_worker_set_stop_ms(lc_worker_t *w, int64_t ms);
 void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_state_t target);
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1) and tasks it has */
 /* Those of them, FAILED ones too, whose plugins were loaded anew since: to be restarted. */

@@ -314,6 +314,31 @@ return connect.sink { name = "Once", task = Task, config = { { "never", type = "
     assert.matches("offset try-0: 2", proc.read(dir .. "/err"), 1, true)
   end)
 
+  it("Ctrl-C ends a put or a last flush that does not return", function()
+    for _, place in ipairs { "put", "flush" } do
+      local dir = folder()
+      proc.write(dir .. "/stuck.lua", (([[
+local connect = require "connect"
+local Task = {}
+local function stuck()
+  io.stdout:write "stuck\n"
+  io.stdout:flush()
+  while true do end
+end
+function Task:put(records) if #records > 0 and "PLACE" == "put" then stuck() end end
+function Task:flush() stuck() end
+return connect.sink { name = "Stuck", task = Task }
+]]):gsub("PLACE", place)))
+      proc.write(dir .. "/in", "1\n")
+      local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s try --sink stuck.lua < in > out 2> err"):format(dir,
+        program), name = "sink" }
+      proc.wait_for("stuck", function() return (proc.read(dir .. "/out") or ""):find("stuck", 1, true) end, 30)
+      p:signal "INT"
+      assert.equal(1, p:wait(40), place)
+      assert.matches("did not return after it was asked to stop: ended", proc.read(dir .. "/err"), 1, true)
+    end
+  end)
+
   it("a closed stdin is told", function()
     local dir = folder()
     local status = os.execute(("cd %s && timeout 60 %s try --sink say <&- > out 2> err"):format(dir, program))
