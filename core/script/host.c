@@ -307,6 +307,7 @@ void lc_host_push(lua_State *L)
                 lua_setfield(L, -2, f->name);
         }
         lc_strings_push(L);
+        lc_files_push(L);
         lua_pushlightuserdata(L, &st->xch);
         lua_setfield(L, -2, "exchange");
         lua_pushstring(L, st->home);

@@ -76,6 +76,8 @@ int lc_state_raise(lua_State *L, const lc_err_t *err);
 
 /* strings.c: find, match, gmatch, gsub: functions for lua/connect/strings.lua. Set in the table on top. */
 void lc_strings_push(lua_State *L);
+/* files.c: file_read, for the same. */
+void lc_files_push(lua_State *L);
 /* host.c: the table of functions that lua/connect/host.lua is in a worker. Pushed. */
 void lc_host_push(lua_State *L);
 /* encode.c */

@@ -54,6 +54,40 @@ function table.sort(t, compare)
   return sort(t, compare)
 end
 
+-- ---- files ---------------------------------------------------------------------------------------------------
+
+local read = host.file_read
+local open, input = io.open, io.input
+local methods = getmetatable(io.stdin).__index
+
+methods.read = read
+
+function io.read(...) return read(input(), ...) end
+
+local function lines_of(f, close, ...)
+  local n, formats = select("#", ...), { ... }
+  return function()
+    local line, err = read(f, unpack(formats, 1, n))
+    if line == nil then
+      if err then error(err, 2) end
+      if close then f:close() end
+    end
+    return line
+  end
+end
+
+function methods.lines(f, ...)
+  if io.type(f) ~= "file" then read(f) end -- says what is wrong
+  return lines_of(f, false, ...)
+end
+
+function io.lines(name, ...)
+  if name == nil then return lines_of(input(), false, ...) end
+  local f, err = open(name)
+  if not f then error(("bad argument #1 to 'lines' (%s)"):format(err), 2) end
+  return lines_of(f, true, ...)
+end
+
 -- Coroutines run on the C stack of whoever resumes them, one on top of the other.
 local DEEPEST = 150
 local depth = 0
