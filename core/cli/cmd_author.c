@@ -6,6 +6,7 @@
  */
 #include "cli/commands.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "script/script.h"
 #include "script/tool.h"
 #include <stdlib.h>
@@ -27,6 +28,7 @@ int lc_cmd_author(const lc_command_t *self, int argc, char **argv)
                         operands[n++] = (char *)"-c";
                 operands[n++] = (char *)args.value;
         }
+        lc_log_set_fd(2); /* also what plugins print: stdout is a page, a report */
         if (id == LC_ARG_HELP) {
                 code = LC_KIT_OK;
         } else if (id == LC_ARG_END) {

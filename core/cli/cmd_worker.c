@@ -1,6 +1,6 @@
 /*
  * cmd_worker.c - `luaconnect distributed` and `luaconnect standalone`. --help anywhere is a request for the
- * usage, as Connect's scripts have it.
+ * usage.
  *
  * Threads:   main.   Tests: spec/unit/cli_spec.lua
  */
@@ -8,6 +8,12 @@
 #include "cli/run.h"
 #include <stdio.h>
 #include <string.h>
+
+static int help(const lc_command_t *self)
+{
+        lc_command_help(self);
+        return LC_EXIT_OK;
+}
 
 static int usage(const lc_command_t *self)
 {
@@ -27,7 +33,9 @@ int lc_cmd_distributed(const lc_command_t *self, int argc, char **argv)
 {
         lc_run_args_t args = {.mode = LC_DISTRIBUTED};
 
-        if (argc < 1 || wants_help(argc, argv))
+        if (wants_help(argc, argv))
+                return help(self);
+        if (argc < 1)
                 return usage(self);
         args.properties = argv[0];
         return lc_run_worker(&args);
@@ -41,7 +49,7 @@ int lc_cmd_standalone(const lc_command_t *self, int argc, char **argv)
         int code;
 
         if (wants_help(argc, argv))
-                return usage(self);
+                return help(self);
         while (argc > 0 && !strncmp(argv[0], "--", 2)) {
                 if (strncmp(argv[0], option, n) || (argv[0][n] && argv[0][n] != '=')) {
                         fprintf(stderr, "luaconnect: unknown option %s\n", argv[0]);

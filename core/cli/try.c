@@ -60,6 +60,8 @@ const lc_option_t lc_try_options[] = {
 
 const char lc_try_more[] =
         "Lines are JSON without schemas, or JsonConverter envelopes, which bring their schemas.\n"
+        "A null where the schema has a default stays null. Records are a source's when the config has a\n"
+        "connector.class and neither topics nor topics.regex; else a sink's, with the line's number as offset.\n"
         "In -t, commas belong to lists, \\; and \\: stand for ; and : in a value.\n\n"
         "  echo '{\"ssn\":1,\"id\":7}' | luaconnect try -t 'MaskField$Value:fields=ssn'\n"
         "  luaconnect try --each orders-sink.json < orders.jsonl\n"
@@ -301,9 +303,16 @@ static void transform(lc_try_t *t, lc_batch_t *b)
                 t->closed = lc_try_output_flush(&t->out) < 0;
 }
 
+/* Whose records the steps see: a source has no topics, and without a connector they may be anybody's. */
+static bool is_sinks(const lc_try_t *t)
+{
+        return !lc_props_has(t->config, "connector.class") || lc_props_has(t->config, "topics") ||
+               lc_props_has(t->config, "topics.regex");
+}
+
 static int run_records(lc_try_t *t)
 {
-        bool sink = !t->file || lc_props_has(t->config, "topics") || lc_props_has(t->config, "topics.regex");
+        bool sink = is_sinks(t);
         int64_t left = t->most;
         lc_batch_t *b;
         lc_err_t err = {0};

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const lc_json_options_t lc_try_json = {.replace_null_with_default = true};
+/* Values as they are: null where there is a default stays null, whatever a converter would make of it. */
+const lc_json_options_t lc_try_json = {.replace_null_with_default = false};
 
 void lc_try_output_free(lc_try_output_t *o)
 {

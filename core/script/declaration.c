@@ -414,6 +414,12 @@ static void push_typed(lua_State *L, const lc_config_row_t *row, const char *tex
                         lua_pushstring(L, texts->v[i]);
                         lua_rawseti(L, -2, (int)i + 1);
                 }
+                lua_getfield(L, LUA_REGISTRYINDEX, "connect.types"); /* an array, also when it is empty */
+                if (lua_istable(L, -1)) {
+                        lua_getfield(L, -1, "array");
+                        lua_setmetatable(L, -3);
+                }
+                lua_pop(L, 1);
                 return;
         default:
                 lua_pushstring(L, text);

@@ -86,7 +86,7 @@ local function parse(row, v)
     if text ~= "" then
       for item in (text .. ","):gmatch "%s*(.-)%s*," do out[#out + 1] = item end
     end
-    return out
+    return values.array(out)
   end
   return values.tostring(text)
 end
