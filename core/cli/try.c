@@ -61,7 +61,8 @@ const lc_option_t lc_try_options[] = {
 const char lc_try_more[] =
         "Lines are JSON without schemas, or JsonConverter envelopes, which bring their schemas.\n"
         "A null where the schema has a default stays null. Records are a source's when the config has a\n"
-        "connector.class and neither topics nor topics.regex; else a sink's, with the line's number as offset.\n"
+        "connector.class and neither topics nor topics.regex; else a sink's, with the line's number as "
+        "offset.\n"
         "In -t, commas belong to lists, \\; and \\: stand for ; and : in a value.\n\n"
         "  echo '{\"ssn\":1,\"id\":7}' | luaconnect try -t 'MaskField$Value:fields=ssn'\n"
         "  luaconnect try --each orders-sink.json < orders.jsonl\n"

@@ -397,6 +397,10 @@ static const lc_config_row_t own[] = {
           .doc = "Bytes that one Lua state (a connector, a task, its transforms, each of its Lua converters) may "
                  "hold, records that it keeps included; k, m or g may follow the number; 0: any number. Beyond "
                  "it the task or connector is FAILED." },
+        { .name = "plugin.max.files", .type = LC_CFG_INT, .def = "1024", .importance = LC_LOW, .order = -1,
+          .check = lc_check_range, .min = 0, .max = INT32_MAX,
+          .doc = "Files that one Lua state may hold open, at most a quarter of what the process may (ulimit -n); "
+                 "0: any number. One more cannot be opened: the script gets an error." },
 };
 /* clang-format on */
 

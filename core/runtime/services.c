@@ -34,6 +34,7 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         s->call_ms = (int)lc_worker_config_int(deps->config, "plugin.max.call.ms");
         s->connector_call_ms = (int)lc_worker_config_int(deps->config, "plugin.max.connector.call.ms");
         lc_script_max_memory((size_t)lc_worker_size(lc_worker_config_str(deps->config, "plugin.max.memory")));
+        lc_script_max_files((int)lc_worker_config_int(deps->config, "plugin.max.files"));
         pthread_mutex_init(&s->lock, NULL);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

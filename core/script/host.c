@@ -308,6 +308,10 @@ void lc_host_push(lua_State *L)
         }
         lc_strings_push(L);
         lc_files_push(L);
+        if (lc_state_max_files()) {
+                lua_pushinteger(L, lc_state_max_files());
+                lua_setfield(L, -2, "max_files");
+        }
         lua_pushlightuserdata(L, &st->xch);
         lua_setfield(L, -2, "exchange");
         lua_pushstring(L, st->home);

@@ -65,6 +65,8 @@ enum { LC_SCRIPT_ENDED = 10001 };
 int lc_script_interrupt(const void *owner);
 /* plugin.max.memory: bytes that a state made from here on may hold, 0: any number. */
 void lc_script_max_memory(size_t bytes);
+/* plugin.max.files: files that a state made from here on may hold open, 0: any number. */
+void lc_script_max_files(int n);
 
 /* What a script may reach of the worker. Functions run on the script's thread; NULL = not for this role. */
 typedef struct lc_script_host {

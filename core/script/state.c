@@ -10,10 +10,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { HOOK_EVERY = 20000 };                          /* instructions between two looks at the clock */
 static const size_t SLACK = 32 * 1024 * 1024;         /* beyond the limit, until the script's next step */
 static size_t max_memory = (size_t)256 * 1024 * 1024; /* atomic */
+
+static int max_files = 1024; /* atomic */
+
+void lc_script_max_files(int n)
+{
+        __atomic_store_n(&max_files, n, __ATOMIC_RELAXED);
+}
+
+int lc_state_max_files(void)
+{
+        int most = __atomic_load_n(&max_files, __ATOMIC_RELAXED);
+        struct rlimit all;
+
+        if (most && getrlimit(RLIMIT_NOFILE, &all) == 0 && all.rlim_cur / 4 < (rlim_t)most)
+                most = (int)(all.rlim_cur / 4);
+        return most;
+}
 
 void lc_script_max_memory(size_t bytes)
 {

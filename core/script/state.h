@@ -74,6 +74,9 @@ void lc_state_function(lua_State *L, const char *name);
 /* Inside fn: raise *err as one of connect's errors. */
 int lc_state_raise(lua_State *L, const lc_err_t *err);
 
+/* plugin.max.files, and no more than a quarter of what the process may open. 0: any number. */
+int lc_state_max_files(void);
+
 /* strings.c: find, match, gmatch, gsub: functions for lua/connect/strings.lua. Set in the table on top. */
 void lc_strings_push(lua_State *L);
 /* files.c: file_read, for the same. */

@@ -1,11 +1,19 @@
 -- connect/lines.lua: text files as batches of records and back, in C (core/file). No line enters Lua.
 local fx = require "connect.ffi"
 local record = require "connect.record"
+local open_files = require "connect.open_files"
 
 local ffi, C = fx.ffi, fx.C
 local exchange = fx.exchange()
 
 local _M = {}
+
+local function is_open(x) return x.c ~= nil end
+
+local function check_room(path)
+  local full = path and open_files.full()
+  if full then error(("lines: %s: %s"):format(path, full), 3) end
+end
 
 local Reader = {}
 Reader.__index = Reader
@@ -19,6 +27,7 @@ function _M.reader(options)
   local conf = ffi.new "lc_line_reader_conf_t"
   local file = options.file ~= "" and options.file or nil
   if type(options.topic) ~= "string" then error("lines.reader: topic is missing", 2) end
+  check_room(file)
   conf.path, conf.topic = file, options.topic
   conf.position = options.position or 0
   conf.max_line = options.max_line or exchange.max_request_size
@@ -27,7 +36,8 @@ function _M.reader(options)
   conf.skip_large = options.skip_large or false
   conf.timestamps = options.timestamps or false
   conf.stop = exchange.stop
-  return setmetatable({ c = ffi.gc(C.lc_line_reader_new(conf), C.lc_line_reader_free) }, Reader)
+  return open_files.add(setmetatable({ c = ffi.gc(C.lc_line_reader_new(conf), C.lc_line_reader_free) }, Reader),
+    is_open)
 end
 
 --- The next batch of lines, or nil: nothing now. Raises when the file cannot be read.
@@ -54,9 +64,11 @@ Writer.__index = Writer
 
 --- A writer that appends to a file (nil or "": stdout).
 function _M.writer(path)
-  local c = C.lc_line_writer_new(path ~= "" and path or nil, exchange.stop, fx.err())
+  if path == "" then path = nil end
+  check_room(path)
+  local c = C.lc_line_writer_new(path, exchange.stop, fx.err())
   if c == nil then fx.raise() end
-  return setmetatable({ c = ffi.gc(c, C.lc_line_writer_free) }, Writer)
+  return open_files.add(setmetatable({ c = ffi.gc(c, C.lc_line_writer_free) }, Writer), is_open)
 end
 
 --- One line a record of the batch. Raises a retriable error when the disk is full: then nothing of the batch

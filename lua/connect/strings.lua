@@ -57,8 +57,29 @@ end
 -- ---- files ---------------------------------------------------------------------------------------------------
 
 local read = host.file_read
-local open, input = io.open, io.input
+local open, input, tmpfile = io.open, io.input, io.tmpfile
+local open_files = require "connect.open_files"
+local EMFILE = 24
 local methods = getmetatable(io.stdin).__index
+
+local function is_open(f) return io.type(f) == "file" end
+
+local function opened(f, ...)
+  if f then open_files.add(f, is_open) end
+  return f, ...
+end
+
+function io.open(name, mode)
+  local full = open_files.full()
+  if full then return nil, ("%s: %s"):format(tostring(name), full), EMFILE end
+  return opened(open(name, mode))
+end
+
+function io.tmpfile()
+  local full = open_files.full()
+  if full then return nil, full, EMFILE end
+  return opened(tmpfile())
+end
 
 methods.read = read
 
@@ -83,7 +104,7 @@ end
 
 function io.lines(name, ...)
   if name == nil then return lines_of(input(), false, ...) end
-  local f, err = open(name)
+  local f, err = io.open(name)
   if not f then error(("bad argument #1 to 'lines' (%s)"):format(err), 2) end
   return lines_of(f, true, ...)
 end

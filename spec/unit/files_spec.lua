@@ -1,6 +1,4 @@
 -- Files of scripts (core/script/files.c, lua/connect/strings.lua): as LuaJIT's own, but they can be ended.
-local core = require "spec.support.core"
-local C, ffi = core.load { "script/script.h", "runtime/worker.h" }
 local worker = require "spec.support.worker"
 local mock = require "spec.support.mock_cluster"
 
@@ -54,6 +52,24 @@ function kinds.zero() return io.open("/dev/zero"):read "*l" end
 function kinds.keep() return io.open("/dev/zero"):read "*L" end
 function kinds.random() for _ in io.lines "/dev/urandom" do end end
 function kinds.all() return io.open("/dev/zero"):read "*a" end
+function kinds.many()
+  local held, f, err, code = {}, nil, nil, nil
+  while true do
+    f, err, code = io.open("/dev/null", "r")
+    if not f then break end
+    held[#held + 1] = f
+    if #held > 100 then error "no end" end
+  end
+  local lines = require "connect.lines"
+  local ok, why = pcall(lines.reader, { file = "/dev/null", topic = "t" })
+  held[#held]:close()
+  local again = assert(io.open("/dev/null", "r"))
+  local n, tmp = #held, select(2, io.tmpfile())
+  held = nil
+  for i = 1, 50 do assert(io.open("/dev/null", "r")) end -- garbage is closed
+  for i = 1, 50 do lines.reader { file = "/dev/null", topic = "t" } end
+  error(n .. "|" .. err .. "|" .. code .. "|" .. tostring(ok) .. "|" .. tostring(why) .. "|" .. tmp .. tostring(again))
+end
 function kinds.pipe() return io.open("PIPE", "r+"):read(1) end
 local Task = {}
 function Task:start(ctx) self.c = ctx.config end
@@ -79,6 +95,7 @@ describe("files of scripts", function()
     os.execute(("mkdir %s && mkfifo %s/pipe"):format(dir, dir))
     w = worker.new { plugins = { ["files.lua"] = (plugin:gsub("PIPE", dir .. "/pipe")) },
       bootstrap = cluster:bootstrap(), config = { ["plugin.max.call.ms"] = "1500", ["plugin.max.memory"] = "48m",
+        ["plugin.max.files"] = "20",
         ["task.shutdown.graceful.timeout.ms"] = "4000" } }
   end)
   teardown(function()
@@ -112,6 +129,15 @@ describe("files of scripts", function()
       for _, v in ipairs(cluster:read("t", 1000, 500)) do if v == "a\0b|\0|nil" then return true end end
     end, "no record", 60000)
     w:stop_tasks { "zeros", 0 }
+  end)
+
+  it("no more may be open than plugin.max.files says", function()
+    start "many"
+    local trace = w:wait_state("many", 0, "FAILED").trace
+    local full = "Too many open files (plugin.max.files is 20)"
+    assert.matches("20|/dev/null: " .. full .. "|24|false|", trace, 1, true)
+    assert.matches("lines: /dev/null: " .. full .. "|" .. full .. "file (0x", trace, 1, true)
+    w:stop_tasks { "many", 0 }
   end)
 
   for kind, what in pairs { zero = "not enough memory", keep = "not enough memory", random = "takes longer than",

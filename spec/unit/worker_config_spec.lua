@@ -84,10 +84,10 @@ describe("worker config", function()
       seen[name] = true
       assert.is_true(#ffi.string(rows[i].doc) > 5, name)
     end
-    assert.equal(138, n[0])
+    assert.equal(139, n[0])
     assert.is_nil(seen["offset.storage.file.filename"])
     rows = C.lc_worker_config_rows(1, n)
-    assert.equal("offset.storage.file.filename", ffi.string(rows[n[0] - 6].name))
+    assert.equal("offset.storage.file.filename", ffi.string(rows[n[0] - 7].name))
   end)
 
   it("knows the standalone mode", function()
