@@ -1,6 +1,6 @@
 /*
- * cmd_worker.c - `luaconnect distributed` and `luaconnect standalone`. --help anywhere is a request for the
- * usage.
+ * cmd_worker.c - `luaconnect distributed` and `luaconnect standalone`. --help anywhere prints the
+ * usage, with status 1, as Connect's main classes have it (reference: standalone).
  *
  * Threads:   main.   Tests: spec/unit/cli_spec.lua
  */
@@ -8,12 +8,6 @@
 #include "cli/run.h"
 #include <stdio.h>
 #include <string.h>
-
-static int help(const lc_command_t *self)
-{
-        lc_command_help(self);
-        return LC_EXIT_OK;
-}
 
 static int usage(const lc_command_t *self)
 {
@@ -34,7 +28,7 @@ int lc_cmd_distributed(const lc_command_t *self, int argc, char **argv)
         lc_run_args_t args = {.mode = LC_DISTRIBUTED};
 
         if (wants_help(argc, argv))
-                return help(self);
+                return usage(self);
         if (argc < 1)
                 return usage(self);
         args.properties = argv[0];
@@ -49,7 +43,7 @@ int lc_cmd_standalone(const lc_command_t *self, int argc, char **argv)
         int code;
 
         if (wants_help(argc, argv))
-                return help(self);
+                return usage(self);
         while (argc > 0 && !strncmp(argv[0], "--", 2)) {
                 if (strncmp(argv[0], option, n) || (argv[0][n] && argv[0][n] != '=')) {
                         fprintf(stderr, "luaconnect: unknown option %s\n", argv[0]);

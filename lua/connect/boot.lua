@@ -306,13 +306,13 @@ function R.pre_commit(tps)
     call("flush", given)
     return true
   end
-  local offsets = object:pre_commit(given)
-  if offsets == nil then return nil end
-  if type(offsets) ~= "table" then
-    error("pre_commit must return nil or a table {[partition] = offset}, got " .. type(offsets), 0)
+  local returned = object:pre_commit(given)
+  if returned == nil then return nil end
+  if type(returned) ~= "table" then
+    error("pre_commit must return nil or a table {[partition] = offset}, got " .. type(returned), 0)
   end
   local out = {}
-  for tp, offset in pairs(offsets) do
+  for tp, offset in pairs(returned) do
     if given[tp] == nil then
       log.warn("pre_commit: %s is no partition that this task has: its offset is left out", values.tostring(tp))
     elseif not (values.is_int64(offset) or type(offset) == "number" and offset == floor(offset)) or offset < 0 then
