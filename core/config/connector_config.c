@@ -71,6 +71,7 @@ static bool check_null_or_not_negative(const lc_config_row_t *row, const char *v
 
 static const char *const reload_values[] = {"none", "restart", NULL};
 static const char *const tolerance_values[] = {"none", "all", NULL};
+static const char *const policy_values[] = {"none", "on-failure", NULL};
 static const char *const eos_values[] = {"REQUIRED", "REQUESTED", NULL};
 static const char *const boundary_values[] = {"INTERVAL", "POLL", "CONNECTOR", NULL};
 
@@ -162,6 +163,35 @@ static const lc_config_row_t sink_only[] = {
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
 
+/* Beyond Connect: looked at, shown and counted only where a config has them, so that the answers about
+ * others stay as Connect's. */
+/* clang-format off */
+static const lc_config_row_t ours[] = {
+        { R("errors.deadletterqueue.source.topic.name", STRING, "", MEDIUM, "Error Handling", 9, MEDIUM,
+            "Dead Letter Queue Topic Name (source)",
+            "Sources: topic that records which could not be transformed or converted are written to.") },
+        { R("errors.deadletterqueue.max.failure.ratio", DOUBLE, "0", LOW, "Error Handling", 10, SHORT,
+            "Most Failures",
+            "Sinks: part of the last records that may fail (0 to 1) before the task pauses and reads them again "
+            "instead of writing letters; 0: any."), .check = lc_check_range, .min = 0, .max = 1 },
+        { R("errors.deadletterqueue.failure.window.records", INT, "100", LOW, "Error Handling", 11, SHORT,
+            "Failure Window", "How many records errors.deadletterqueue.max.failure.ratio looks back."),
+          .check = lc_check_at_least, .min = 1 },
+        { R("restart.policy", STRING, "none", MEDIUM, "Error Handling", 12, SHORT, "Restart Policy",
+            "on-failure: a connector or task that FAILED is started again by itself, 1 s to 5 min later."),
+          .check = lc_check_one_of, .one_of = policy_values },
+        { R("restart.policy.max.per.hour", INT, "12", LOW, "Error Handling", 13, SHORT, "Restarts an Hour",
+            "Most restarts by restart.policy within an hour, of a connector and of each task."),
+          .check = lc_check_at_least, .min = 1 },
+};
+/* clang-format on */
+
+const lc_config_row_t *lc_connector_config_own_rows(int *n)
+{
+        *n = COUNT(ours);
+        return ours;
+}
+
 static lc_config_row_t source_rows[COUNT(common) + COUNT(source_only)];
 static lc_config_row_t sink_rows[COUNT(common) + COUNT(sink_only)];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -202,6 +232,9 @@ static const lc_config_row_t *row_of(const char *key)
                         if (!strcmp(rows[i].name, key))
                                 return &rows[i];
         }
+        for (int i = 0; i < COUNT(ours); i++)
+                if (!strcmp(ours[i].name, key))
+                        return &ours[i];
         return NULL;
 }
 

@@ -12,6 +12,8 @@
 
 /* Rows of source or sink connectors in definition order. */
 const lc_config_row_t *lc_connector_config_rows(lc_plugin_type_t type, int *n);
+/* Those beyond Connect, of both kinds: only for configs that have them. */
+const lc_config_row_t *lc_connector_config_own_rows(int *n);
 
 /* The whole of connector-config 2. Returns NULL with err->code = HTTP status and err->cls the Java class
  * when validation itself fails (no connector.class: 400 BadRequestException ...). `config` is raw. */

@@ -94,6 +94,10 @@ static void common_rows(lc_validation_t *v, lc_plugin_type_t type, bool with_wor
                 }
                 lc_block_value(v->infos, &rows[i], rows[i].name, v->props, NULL);
         }
+        rows = lc_connector_config_own_rows(&n);
+        for (int i = 0; i < n; i++)
+                if (lc_props_has(v->props, rows[i].name))
+                        lc_block_value(v->infos, &rows[i], rows[i].name, v->props, NULL);
 }
 
 /* ---- checks across keys ---- */

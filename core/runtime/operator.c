@@ -91,7 +91,11 @@ int lc_operator_failed(lc_operator_t *op, lc_stage_t stage, const char *class_na
                 op->failures++;
                 if (deadline >= 0 && left <= 0)
                         break;
-                if (op->wait && op->wait(op->wait_arg, backoff(op, attempt, left))) {
+                lc_wait_t waited = op->wait ? op->wait(op->wait_arg, backoff(op, attempt, left)) : LC_WAITED;
+
+                if (waited == LC_WAIT_STOPPED)
+                        return -1;
+                if (waited == LC_WAIT_CANCELLED) {
                         /* cancelled: nobody waits for this record any more */
                         op->last_error_ms = lc_wall_ms();
                         tell(op, stage, class_name, record, err);

@@ -42,6 +42,8 @@ struct lc_reporter {
 /* errors.log.enable: one ERROR line per failing operation. */
 lc_reporter_t *lc_log_reporter_new(bool include_messages);
 
+typedef enum { LC_WAITED, LC_WAIT_STOPPED, LC_WAIT_CANCELLED } lc_wait_t;
+
 typedef struct lc_operator {
         const char *connector; /* borrowed */
         int task;
@@ -49,8 +51,8 @@ typedef struct lc_operator {
         int64_t retry_timeout_ms; /* < 0: for ever */
         int64_t retry_delay_max_ms;
         bool tolerate_all;
-        /* Sleep up to ms; true when the task was cancelled. */
-        bool (*wait)(void *arg, int64_t ms);
+        /* Sleep up to ms, less when the task is stopped or cancelled. */
+        lc_wait_t (*wait)(void *arg, int64_t ms);
         void *wait_arg;
         lc_reporter_t *reporters;
         unsigned seed;                                       /* of the random delays */
@@ -66,7 +68,8 @@ void lc_operator_close(lc_operator_t *op); /* destroys the reporters */
 
 /* `*err` is the failure of the first attempt at `step` (NULL: cannot be repeated) on `record`.
  * 0: a later attempt succeeded; 1: tolerated, skip the record (both clear *err); -1: the task fails with
- * *err, now "Tolerance exceeded in error handler" over its cause. */
+ * *err, now "Tolerance exceeded in error handler" over its cause. A task that is stopped between two attempts
+ * gets -1 and the last failure as it is: nothing was reported, the record comes again. */
 int lc_operator_failed(lc_operator_t *op, lc_stage_t stage, const char *class_name, lc_record_t *record,
                        int (*step)(void *arg, lc_record_t *record, lc_err_t *err), void *arg, lc_err_t *err);
 /* A failure outside of execute(): KAFKA_PRODUCE, TASK_PUT. Reported; 1 tolerated, -1 with *err wrapped

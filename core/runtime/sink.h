@@ -1,12 +1,14 @@
 /*
- * sink.h - the state of one sink task and what its three files give each other: sink_task.c (records, put,
- * loop), sink_commit.c (offsets), sink_owned.c (partitions, pauses, rebalances, held batches).
+ * sink.h - the state of one sink task and what its files give each other: sink_task.c (records, put, loop),
+ * sink_commit.c (offsets), sink_owned.c (partitions, pauses, rebalances, held batches), sink_letters.c (what
+ * put reports, dead letters, the breaker).
  *
  * Threads:   the task's.
  * Tests:     spec/unit/sink_task_spec.lua
  */
 #ifndef LC_RUNTIME_SINK_H
 #define LC_RUNTIME_SINK_H
+#include "runtime/breaker.h"
 #include "runtime/sink_parts.h"
 #include "runtime/task.h"
 
@@ -22,6 +24,7 @@ typedef struct lc_sink {
         lc_topics_used_t used;
         bool paused;     /* by the target state; told in the status */
         bool redelivery; /* put asked for the same batch again: all partitions paused */
+        bool choked;     /* too many dead letters are out: all partitions paused */
         int retry_ms;
         int64_t now;
         int64_t timeout_ms; /* context.timeout, one shot; -1 none */
@@ -38,8 +41,20 @@ typedef struct lc_sink {
         bool repause;           /* pauses to be set again after an assignment */
         bool left;              /* the loop has ended: callbacks of the close are ignored */
         lc_err_t rebalance_err; /* of a callback, thrown after the poll */
-        lc_err_t put_err;       /* first record failure beyond the tolerance in a put */
+        lc_err_t put_err;       /* first record failure beyond the tolerance that the script reported */
+        lc_err_t put_retry;     /* a failure of put that is retriable: the batch comes again */
+        lc_breaker_t breaker;
+        uint32_t batch_all, batch_bad; /* records of the batch in hand: fetched; failed before put */
+        int64_t tripped_until;         /* the breaker has tripped: nothing is put before; 0 it has not */
+        bool tripped;                  /* and since then no batch has gone well */
+        int tripped_ms;
 } lc_sink_t;
+
+/* Records that are fetched meanwhile wait. */
+static inline bool lc_sink_held_back(const lc_sink_t *s)
+{
+        return s->paused || s->redelivery || s->choked;
+}
 
 /* sink_owned.c */
 extern const lc_consumer_events_t lc_sink_events;
@@ -56,6 +71,19 @@ void lc_sink_hold(lc_sink_t *s, lc_batch_t *b);
 void lc_sink_drop_held(lc_sink_t *s, const lc_topic_partition_t *tps, size_t n);
 /* What may be delivered now: of what is held, else of what was just fetched. Takes `fetched` (or NULL). */
 lc_batch_t *lc_sink_next_batch(lc_sink_t *s, lc_batch_t *fetched);
+
+/* sink_letters.c */
+/* After a put that went well. true: the breaker has tripped, and the batch will be read again. */
+bool lc_sink_judge(lc_sink_t *s, uint32_t failed);
+/* Is the time of the breaker over? Then partitions go on. */
+bool lc_sink_may_put(lc_sink_t *s);
+/* Reads no further while too many letters are out. -1: one could not be written. */
+int lc_sink_tend_letters(lc_sink_t *s, lc_err_t *err);
+/* What failed is written now, before offsets are committed for the last time. */
+void lc_sink_settle(lc_sink_t *s);
+/* ctx:report(): -1 with the failure beyond the tolerance. */
+int lc_sink_report(void *arg, lc_record_t *record, const lc_err_t *failure, lc_err_t *err);
+void lc_sink_on_failed(void *arg, uint32_t index, const lc_err_t *cause); /* a failure that put returned */
 
 /* sink_commit.c */
 /* Offsets of the given partitions (asked[].offset = current). closing: wait for the broker's answer. */

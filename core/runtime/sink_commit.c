@@ -45,7 +45,9 @@ void lc_sink_apply_rewinds(lc_sink_t *s)
                                 continue;
                         }
                 } else {
-                        p->committed = p->current = p->consumed = p->rewind;
+                        if (p->rewind != p->current) /* else what was delivered is still to be committed */
+                                p->committed = p->rewind;
+                        p->current = p->consumed = p->rewind;
                         lc_sink_drop_held(s, &tp, 1);
                 }
                 p->rewind = LC_NO_OFFSET;
@@ -101,6 +103,7 @@ static void choose(lc_sink_t *s, const lc_topic_partition_t *asked, const lc_top
         s->sent = lc_calloc(n + 1, sizeof(*s->sent));
         for (size_t i = 0; i < n; i++) {
                 const lc_sink_part_t *p = lc_sink_parts_find(&s->parts, got[i].topic, got[i].partition);
+                int64_t lowest;
 
                 if (got[i].offset == LC_NO_OFFSET)
                         continue;
@@ -121,10 +124,13 @@ static void choose(lc_sink_t *s, const lc_topic_partition_t *asked, const lc_top
                                p->current);
                         continue;
                 }
-                if (got[i].offset == p->committed)
+                lowest = lc_letters_lowest(s->t->letters, p->topic, p->partition);
+                if (got[i].offset == p->committed || (lowest <= p->committed && p->committed >= 0))
                         continue;
                 news = true;
                 s->sent[s->nsent] = got[i];
+                if (lowest < got[i].offset) /* its letter is on its way */
+                        s->sent[s->nsent].offset = lowest;
                 s->sent[s->nsent++].topic = lc_strdup(got[i].topic);
         }
         if (!news)
@@ -162,6 +168,10 @@ void lc_sink_commit(lc_sink_t *s, const lc_topic_partition_t *asked, size_t n, b
                 lc_sink_commit_done(s, s->commit_seq, &err);
                 goto done;
         }
+        if (closing)
+                lc_sink_settle(s); /* flush may have reported some */
+        else
+                lc_letters_send(t->letters);
         choose(s, asked, got, n);
         if (!s->nsent || lc_task_cancelled(t)) {
                 s->committing = false;

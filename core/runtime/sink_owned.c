@@ -57,7 +57,7 @@ void lc_sink_set_paused(lc_sink_t *s, bool on, bool (*which)(const lc_sink_part_
 void lc_sink_apply_pauses(lc_sink_t *s)
 {
         s->repause = false;
-        if (s->paused || s->redelivery)
+        if (lc_sink_held_back(s))
                 lc_sink_set_paused(s, true, NULL);
         else
                 lc_sink_set_paused(s, true, is_user_paused);
@@ -73,6 +73,7 @@ typedef bool wanted_fn(const lc_sink_t *s, const lc_record_t *r, const lc_topic_
 static lc_batch_t *subset(const lc_sink_t *s, lc_batch_t *from, wanted_fn *wanted,
                           const lc_topic_partition_t *tps, size_t n)
 {
+        lc_record_t *given = NULL;
         lc_batch_t *b;
         uint32_t keep = 0;
 
@@ -83,6 +84,10 @@ static lc_batch_t *subset(const lc_sink_t *s, lc_batch_t *from, wanted_fn *wante
                 return from;
         }
         b = keep ? lc_batch_new(keep) : NULL;
+        if (b && from->given && !(given = lc_arena_alloc(&b->arena, keep * sizeof(*given)))) {
+                lc_batch_unref(b);
+                b = NULL;
+        }
         if (!b)
                 return NULL;
         for (uint32_t i = 0; i < from->n; i++) {
@@ -92,7 +97,10 @@ static lc_batch_t *subset(const lc_sink_t *s, lc_batch_t *from, wanted_fn *wante
                 r = lc_batch_add(b); /* there is room */
                 *r = from->records[i];
                 r->batch = b;
+                if (given)
+                        given[b->n - 1] = from->given[i];
         }
+        b->given = given;
         lc_batch_ref(from);
         b->on_free = (void (*)(void *))lc_batch_unref;
         b->on_free_arg = from;
@@ -173,7 +181,7 @@ lc_batch_t *lc_sink_next_batch(lc_sink_t *s, lc_batch_t *fetched)
 
         if (fetched)
                 lc_sink_hold(s, fetched);
-        if (s->paused || s->redelivery)
+        if (lc_sink_held_back(s))
                 return NULL;
         for (size_t i = 0; i < s->nheld && !b; i++) {
                 if (!lc_sink_any_user_paused(s)) {
@@ -204,7 +212,7 @@ static int host_pausing(void *arg, const lc_topic_partition_t *tps, size_t n, bo
                                 on ? "pause" : "resume");
         for (size_t i = 0; i < n; i++)
                 lc_sink_parts_find(&s->parts, tps[i].topic, tps[i].partition)->user_paused = on;
-        if (s->repause || s->paused || s->redelivery)
+        if (s->repause || lc_sink_held_back(s))
                 return 0; /* set or kept paused anyway; what was asked for is remembered */
         return (on ? lc_consumer_pause : lc_consumer_resume)(s->consumer, tps, n, err);
 }
@@ -331,7 +339,7 @@ static void on_assigned(void *arg, const lc_topic_partition_t *tps, size_t n)
                        s->t->label, at[i].topic, at[i].partition, at[i].offset);
         }
         free(at);
-        if (s->redelivery && !s->batch)
+        if (s->redelivery && !s->batch && !s->tripped_until)
                 s->redelivery = false;
         s->repause = true; /* the consumer takes pauses once it has the partitions */
         if (!s->rebalance_err.kind && lc_task_may_call(s->t) && open_parts(s, tps, n, &err)) {
@@ -410,4 +418,5 @@ void lc_sink_fill_host(lc_script_host_t *host)
         host->timeout = host_timeout;
         host->request_commit = host_request_commit;
         host->assignment = host_assignment;
+        host->report = lc_sink_report;
 }

@@ -28,7 +28,8 @@ lc_sink_part_t *lc_sink_parts_add(lc_sink_parts_t *p, const char *topic, int32_t
                                  .committed = LC_NO_OFFSET,
                                  .current = LC_NO_OFFSET,
                                  .consumed = LC_NO_OFFSET,
-                                 .rewind = LC_NO_OFFSET};
+                                 .rewind = LC_NO_OFFSET,
+                                 .from = LC_NO_OFFSET};
         return part;
 }
 

@@ -19,6 +19,7 @@ typedef struct lc_sink_part {
         int64_t current;   /* delivered: what may be committed */
         int64_t consumed;  /* of the batch in hand, delivered or not */
         int64_t rewind;    /* to seek to before the next poll */
+        int64_t from;      /* first record of the batch in hand */
 } lc_sink_part_t;
 
 typedef struct lc_sink_parts {

@@ -24,8 +24,6 @@ enum {
         REWIND_MS = 100 /* before a seek that did not work is tried again */
 };
 
-#define CLS_SINK_TASK "org.apache.kafka.connect.sink.SinkTask"
-
 /* ---- records ------------------------------------------------------------------------------------- */
 
 static int convert_key(void *arg, lc_record_t *r, lc_err_t *err)
@@ -107,6 +105,8 @@ static int convert_all(lc_sink_t *s, uint32_t *n, lc_err_t *err)
                 if (!part || r->u.snk.topic != topic || r->u.snk.partition != part->partition) {
                         topic = r->u.snk.topic;
                         part = lc_sink_parts_find(&s->parts, topic, r->u.snk.partition);
+                        if (part && part->from == LC_NO_OFFSET)
+                                part->from = r->u.snk.offset;
                         lc_topics_used_note(&s->used, t, topic, s->now);
                 }
                 r->state = LC_REC_NEW;
@@ -132,6 +132,7 @@ static int prepare(lc_sink_t *s, lc_err_t *err)
         lc_task_t *t = s->t;
         lc_batch_t *b = s->batch;
         uint32_t n = b->n, keep = 0;
+        uint64_t skipped = t->op.skipped;
         lc_err_t converting, transforming;
         int bad;
 
@@ -159,23 +160,13 @@ static int prepare(lc_sink_t *s, lc_err_t *err)
                 }
                 keep++;
         }
+        s->batch_all = b->n;
+        s->batch_bad = (uint32_t)(t->op.skipped - skipped);
         b->n = keep;
         return 0;
 }
 
 /* ---- delivery ------------------------------------------------------------------------------------ */
-
-/* put named a record that failed: the errant record reporter (worker-tasks 5.7). */
-static void on_record_failed(void *arg, uint32_t index, const lc_err_t *cause)
-{
-        lc_sink_t *s = arg;
-        lc_record_t *r = s->batch && index < s->batch->n ? &s->batch->records[index] : NULL;
-        lc_err_t err = *cause;
-
-        if (lc_operator_report(&s->t->op, LC_STAGE_TASK_PUT, CLS_SINK_TASK, r, true, &err) < 0 &&
-            !s->put_err.kind)
-                s->put_err = err;
-}
 
 static void retry_later(lc_sink_t *s, const lc_err_t *err)
 {
@@ -193,14 +184,23 @@ static void retry_later(lc_sink_t *s, const lc_err_t *err)
 static int deliver(lc_sink_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
+        uint64_t skipped = t->op.skipped;
         lc_err_t e;
         int rc;
 
+        if (!lc_sink_may_put(s))
+                return 0;
         lc_err_clear(&e);
-        s->put_err.kind = 0;
-        rc = lc_script_put(t->script, s->batch ? s->batch : s->empty, on_record_failed, s, &e);
+        lc_err_clear(&s->put_retry);
+        rc = lc_script_put(t->script, s->batch ? s->batch : s->empty, lc_sink_on_failed, s, &e);
         LC_FAULT("sink.after_put");
+        if (!rc && s->put_retry.kind) {
+                e = s->put_retry;
+                rc = -1;
+        }
         if (rc && e.kind == LC_RETRIABLE && !s->put_err.kind) {
+                if (s->batch) /* what failed in it will fail again */
+                        lc_letters_drop(t->letters, s->batch, false);
                 retry_later(s, &e);
                 return 0;
         }
@@ -220,16 +220,22 @@ static int deliver(lc_sink_t *s, lc_err_t *err)
                 *err = e;
                 return -1;
         }
-        for (size_t i = 0; i < s->parts.n; i++)
-                if (s->parts.v[i].consumed >= 0)
-                        s->parts.v[i].current = s->parts.v[i].consumed;
+        if (lc_sink_judge(s, (uint32_t)(t->op.skipped - skipped)))
+                return 0;
+        for (size_t i = 0; i < s->parts.n; i++) {
+                lc_sink_part_t *p = &s->parts.v[i];
+                if (p->consumed >= 0)
+                        p->current = p->consumed;
+                p->from = LC_NO_OFFSET;
+        }
         lc_batch_unref(s->batch);
         s->batch = NULL;
         if (s->redelivery) {
                 s->redelivery = false;
-                if (!s->paused)
+                if (!lc_sink_held_back(s))
                         lc_sink_set_paused(s, false, lc_sink_not_user_paused);
         }
+        lc_letters_send(t->letters);
         return 0;
 }
 
@@ -248,7 +254,7 @@ static void follow_target(lc_sink_t *s)
                 lc_sink_set_paused(s, true, NULL);
                 s->commit_requested = true;
                 lc_log(LC_INFO, "TASK", "%s is paused", t->label);
-        } else if (!s->redelivery) {
+        } else if (!lc_sink_held_back(s)) {
                 lc_sink_set_paused(s, false, lc_sink_not_user_paused);
         }
         if (!want)
@@ -284,9 +290,12 @@ static int consume(lc_sink_t *s, int64_t ms, lc_batch_t **batch, lc_err_t *err)
                         return -1;
                 if (callback_failed(s, err))
                         return -1;
+                lc_letters_serve(t->letters);
+                if (lc_letters_check(t->letters, err))
+                        return -1;
                 if (lc_consumer_full(s->consumer) && !s->committing)
                         s->commit_requested = true;
-                if (*batch && (s->paused || s->redelivery)) { /* fetched before the pause took lc_sink_hold */
+                if (*batch && lc_sink_held_back(s)) { /* fetched before the pause took lc_sink_hold */
                         lc_sink_hold(s, *batch);
                         *batch = NULL;
                 }
@@ -309,17 +318,24 @@ static int iterate(lc_sink_t *s, lc_err_t *err)
 
         if (!lc_task_may_work(t)) { /* others may run it by now: no put, no commit, no poll */
                 lc_task_rearm(t);
+                lc_letters_hold(t->letters);
                 lc_task_hold(t);
                 return 0;
         }
         s->now = lc_now_ms();
         follow_target(s);
+        if (lc_sink_tend_letters(s, err))
+                return -1;
         if (!s->committing && (s->commit_requested || s->now >= s->next_commit)) {
                 lc_sink_commit_all(s, false);
                 s->next_commit = s->now + t->sv->flush_interval_ms;
                 s->commit_requested = false;
                 if (callback_failed(s, err))
                         return -1;
+                if (s->put_err.kind) { /* flush reported a record beyond the tolerance */
+                        *err = s->put_err;
+                        return -1;
+                }
         }
         if (s->committing && s->now >= s->commit_started + t->sv->flush_timeout_ms) {
                 lc_log(LC_WARN, "OFFSET", "%s Commit of offsets timed out", t->label);
@@ -334,9 +350,13 @@ static int iterate(lc_sink_t *s, lc_err_t *err)
         else if (s->timeout_ms < 0 && s->redelivery && s->retry_ms < wait)
                 wait = s->retry_ms;
         s->timeout_ms = -1;
-        if (s->rewinds && wait > REWIND_MS)
+        if (s->tripped_until && s->tripped_until - s->now < wait)
+                wait = s->tripped_until > s->now ? s->tripped_until - s->now : 0;
+        if (lc_letters_pending(t->letters) && wait > RETRY_MIN_MS) /* some may be waiting to be sent */
+                wait = RETRY_MIN_MS;
+        if ((s->rewinds || s->choked) && wait > REWIND_MS)
                 wait = REWIND_MS;
-        if (s->nheld && !s->paused && !s->redelivery && !lc_sink_any_user_paused(s))
+        if (s->nheld && !lc_sink_held_back(s) && !lc_sink_any_user_paused(s))
                 wait = 0;
         if (consume(s, wait, &batch, err)) {
                 lc_batch_unref(batch);
@@ -374,13 +394,17 @@ static int execute(lc_task_t *t, lc_err_t *err)
         while (!rc && !lc_task_stopping(t))
                 rc = iterate(s, err);
         /* Java: all partitions are closed with a last commit, whatever ended the loop */
-        if (!lc_task_cancelled(t))
+        if (!lc_task_cancelled(t)) {
+                lc_sink_settle(s);
                 lc_sink_commit_all(s, true);
+        }
         tps = lc_sink_parts_collect(&s->parts, NULL, &n);
         if (n)
                 lc_sink_close_parts(s, tps, n);
         free(tps);
-        return rc || callback_failed(s, err) ? -1 : 0;
+        if (!rc && callback_failed(s, err))
+                rc = -1;
+        return rc ? rc : lc_letters_check(t->letters, err);
 }
 
 /* topics.regex is Java's; the consumer takes what is between "^(" and ")$" of a POSIX expression. */
@@ -407,20 +431,6 @@ static int64_t max_poll_records(const lc_task_t *t)
         return v && atoll(v) > 0 ? atoll(v) : MAX_POLL_RECORDS;
 }
 
-/* Dead letters come in a later version: a connector that counts on them must not drop its bad records. */
-static int refuse_dead_letters(const lc_task_t *t, lc_err_t *err)
-{
-        const char *topic = lc_props_get(t->config, "errors.deadletterqueue.topic.name");
-
-        if (!topic || !*topic || t->sv->local) /* without Kafka the reporter shows them to a person */
-                return 0;
-        return lc_err_set_cls(
-                err, LC_FATAL, 0, LC_CLS_CONNECT,
-                "'errors.deadletterqueue.topic.name' of the connector %s names '%s', but dead letter "
-                "queues are not supported yet: the task does not start, so that no record is lost",
-                t->connector, topic);
-}
-
 static int build(lc_task_t *t, lc_err_t *err)
 {
         lc_sink_t *s = t->impl = lc_calloc(1, sizeof(*s));
@@ -434,9 +444,9 @@ static int build(lc_task_t *t, lc_err_t *err)
         s->timeout_ms = -1;
         s->max_records = (uint32_t)max_poll_records(t);
         s->empty = lc_batch_new(0);
-        rc = refuse_dead_letters(t, err);
+        lc_breaker_init(&s->breaker, t->config);
         lc_strv_split(&s->topics, topics ? topics : "");
-        rc = rc ? rc : topic_pattern(s, lc_props_get(t->config, "topics.regex"), err);
+        rc = topic_pattern(s, lc_props_get(t->config, "topics.regex"), err);
         if (conf && !lc_props_has(conf, "group.id"))
                 lc_props_set(conf, "group.id", group);
         if (conf && !rc && t->sv->local)
@@ -474,6 +484,7 @@ static void close_sink(lc_task_t *t)
         t->impl = NULL;
         lc_consumer_close(s->consumer);
         lc_sink_parts_free(&s->parts);
+        lc_breaker_free(&s->breaker);
         lc_sink_forget_sent(s);
         lc_topics_used_free(&s->used);
         lc_strv_free(&s->topics);

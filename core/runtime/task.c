@@ -74,6 +74,9 @@ static void wake(lc_task_t *t)
 void lc_task_stop(lc_task_t *t)
 {
         __atomic_store_n(&t->stopping, 1, __ATOMIC_RELEASE);
+        pthread_mutex_lock(&t->lock);
+        pthread_cond_broadcast(&t->cancelling);
+        pthread_mutex_unlock(&t->lock);
         wake(t);
 }
 
@@ -177,20 +180,21 @@ void lc_task_hold(lc_task_t *t)
         lc_waker_clear(&t->waker);
 }
 
-/* The operator's delay: ended by cancellation only, not by a normal stop (errors.md 3). */
-static bool wait_cancel(void *arg, int64_t ms)
+/* The operator's delay. */
+static lc_wait_t wait_between(void *arg, int64_t ms)
 {
         lc_task_t *t = arg;
         int64_t end_ms = lc_now_ms() + ms;
         struct timespec end = {.tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000};
-        bool yes;
+        lc_wait_t waited;
 
         pthread_mutex_lock(&t->lock);
-        while (!t->cancelled && pthread_cond_timedwait(&t->cancelling, &t->lock, &end) != ETIMEDOUT)
+        while (!t->cancelled && !lc_task_stopping(t) &&
+               pthread_cond_timedwait(&t->cancelling, &t->lock, &end) != ETIMEDOUT)
                 ;
-        yes = t->cancelled;
+        waited = t->cancelled ? LC_WAIT_CANCELLED : lc_task_stopping(t) ? LC_WAIT_STOPPED : LC_WAITED;
         pthread_mutex_unlock(&t->lock);
-        return yes;
+        return waited;
 }
 
 int lc_task_retry(lc_task_t *t, const char *what, int (*step)(lc_task_t *t, lc_err_t *err), lc_err_t *err)
@@ -253,10 +257,17 @@ static int build(lc_task_t *t, lc_err_t *err)
         if (lc_tasks_max_check(t->connector, t->config, t->task_count, err))
                 return -1;
         lc_operator_init(&t->op, t->connector, t->id, t->ops->role == LC_SCRIPT_SINK_TASK, t->config);
-        t->op.wait = wait_cancel;
+        t->op.wait = wait_between;
         t->op.wait_arg = t;
-        if (t->sv->local)
+        if (t->sv->local) { /* without Kafka letters are shown to a person */
                 lc_operator_add(&t->op, t->sv->local->reporter(t->sv->local->arg));
+        } else {
+                if (lc_letters_new(t->sv->config, t->connector, t->id, t->op.sink, t->config, &t->waker,
+                                   &t->letters, err))
+                        return -1;
+                if (t->letters)
+                        lc_operator_add(&t->op, lc_letters_reporter(t->letters));
+        }
         if (!(t->key = lc_services_converter(t->sv, t->plugins, t->config, "key", err)) ||
             !(t->value = lc_services_converter(t->sv, t->plugins, t->config, "value", err)) ||
             !(t->header = lc_services_converter(t->sv, t->plugins, t->config, "header", err)))
@@ -282,6 +293,11 @@ static int build(lc_task_t *t, lc_err_t *err)
                 return -1;
         t->built = true;
         return 0;
+}
+
+static int open_letters(lc_task_t *t, lc_err_t *err)
+{
+        return lc_letters_open(t->letters, err);
 }
 
 static int script_start(lc_task_t *t, lc_err_t *err)
@@ -314,6 +330,9 @@ static int run(lc_task_t *t, bool *started, lc_err_t *err)
                 return -1;
         if (lc_task_stopping(t) || lc_task_target(t) == LC_TARGET_STOPPED || !wait_while_paused(t))
                 return 0;
+        rc = lc_task_retry(t, "The set-up of the dead letter queue", open_letters, err);
+        if (rc)
+                return rc < 0 ? -1 : 0;
         *started = true;
         rc = lc_task_retry(t, "start", script_start, err);
         if (rc)
@@ -361,6 +380,7 @@ static void close_all(lc_task_t *t, bool started)
                 t->ops->close(t);
         lc_script_free(t->script); /* after the last batch it may have made was given back */
         t->script = NULL;
+        t->letters = NULL;
         lc_operator_close(&t->op);
         lc_chain_free(t->chain);
         if (t->key)

@@ -14,6 +14,7 @@
 #define LC_RUNTIME_TASK_H
 #include "base/waker.h"
 #include "runtime/chain.h"
+#include "runtime/letters.h"
 #include "runtime/operator.h"
 #include "runtime/services.h"
 #include "script/script.h"
@@ -45,6 +46,7 @@ struct lc_task {
         lc_script_t *script;
         lc_script_host_t host;
         lc_operator_t op;
+        lc_letters_t *letters; /* one of the operator's reporters, or NULL */
         lc_chain_t *chain;
         lc_converter_t *key, *value, *header;
         lc_err_t broken;       /* kind set: a call was ended whose errors are otherwise only logged */
@@ -58,7 +60,7 @@ struct lc_task {
         pthread_t thread;
 
         pthread_mutex_t lock;
-        pthread_cond_t cancelling; /* `cancelled` was set; monotonic clock */
+        pthread_cond_t cancelling; /* `stopping` or `cancelled` was set; monotonic clock */
         bool cancelled;            /* abandoned: no statuses, no commits */
         lc_target_state_t target;
         const lc_plugins_t *plugins; /* a reference, set once by the task's thread, after `config` */

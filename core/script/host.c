@@ -232,6 +232,26 @@ static int host_request_commit(lua_State *L)
         return 0;
 }
 
+/* report(kind, message, detail or nil, class or nil): the record at xch.batch, xch.index failed */
+static int host_report(lua_State *L)
+{
+        const lc_script_host_t *h = NEED(L, report, "ctx:report()");
+        lc_state_t *st = lc_state_of(L);
+        lc_err_t failure = {0}, err = {0};
+        bool data = strcmp(luaL_checkstring(L, 1), "retriable") != 0;
+
+        /* whatever its kind: it is reported, so it is about this record */
+        lc_err_set_cls(&failure, LC_DATA, 0,
+                       lc_state_class(lua_tostring(L, 4), data ? LC_CLS_DATA : LC_CLS_RETRIABLE), "%s",
+                       luaL_checkstring(L, 2));
+        snprintf(failure.detail, sizeof(failure.detail), "%s", luaL_optstring(L, 3, ""));
+        if (!st->xch.batch || st->xch.index >= st->xch.batch->n)
+                return luaL_error(L, "ctx:report: there is no such record");
+        if (h->report(h->arg, &st->xch.batch->records[st->xch.index], &failure, &err) < 0)
+                return lc_state_raise(L, &err);
+        return 0;
+}
+
 static int host_assignment(lua_State *L)
 {
         const lc_script_host_t *h = NEED(L, assignment, "ctx:assignment()");
@@ -287,6 +307,7 @@ static const luaL_Reg functions[] = {
         {"timeout", host_timeout},
         {"request_commit", host_request_commit},
         {"assignment", host_assignment},
+        {"report", host_report},
         {"error_class", host_error_class},
         {"value_types", host_value_types},
         {"batch", lc_encode_batch},

@@ -289,7 +289,7 @@ static lc_err_kind_t kind_named(const char *name)
         return name && !strcmp(name, "fatal") ? LC_FATAL : LC_DATA;
 }
 
-/* put() -> nil or list of {index (from 1), kind, message} */
+/* put() -> nil or list of {index (from 1), kind, message, class or nil, detail or nil} */
 static void run_put(lua_State *L, void *arg)
 {
         struct call *c = arg;
@@ -309,13 +309,20 @@ static void run_put(lua_State *L, void *arg)
                 lua_getfield(L, -1, "index");
                 lua_getfield(L, -2, "kind");
                 lua_getfield(L, -3, "message");
-                index = lua_tonumber(L, -3);
-                kind = kind_named(lua_tostring(L, -2));
-                lc_err_set_cls(&err, kind, 0, kind == LC_DATA ? LC_CLS_DATA : NULL, "%s",
-                               lua_tostring(L, -1));
+                lua_getfield(L, -4, "class");
+                lua_getfield(L, -5, "detail");
+                index = lua_tonumber(L, -5);
+                kind = kind_named(lua_tostring(L, -4));
+                lc_err_set_cls(&err, kind, 0,
+                               lc_state_class(lua_tostring(L, -2), kind == LC_DATA        ? LC_CLS_DATA
+                                                                   : kind == LC_RETRIABLE ? LC_CLS_RETRIABLE
+                                                                                          : NULL),
+                               "%s", lua_tostring(L, -3));
+                if (lua_isstring(L, -1))
+                        snprintf(err.detail, sizeof(err.detail), "%s", lua_tostring(L, -1));
                 if (index >= 1 && index <= c->batch->n && c->failed)
                         c->failed(c->arg, (uint32_t)index - 1, &err);
-                lua_pop(L, 4);
+                lua_pop(L, 6);
         }
 }
 

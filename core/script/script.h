@@ -85,6 +85,8 @@ typedef struct lc_script_host {
         void (*timeout)(void *arg, int64_t ms);
         void (*request_commit)(void *arg);
         size_t (*assignment)(void *arg, const lc_topic_partition_t **tps); /* borrowed */
+        /* ctx:report() of a sink: the record failed. -1 with err: beyond the tolerance. */
+        int (*report)(void *arg, lc_record_t *record, const lc_err_t *failure, lc_err_t *err);
         int64_t max_request_size; /* bytes; sources: the producer's max.request.size */
 } lc_script_host_t;
 

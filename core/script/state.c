@@ -81,7 +81,7 @@ static int panic(lua_State *L)
 /* ---- errors ----------------------------------------------------------------------------------- */
 
 /* Java classes that an error of connect's may name: lc_err_t keeps a pointer, so they are literals here. */
-static const char *known_class(const char *name, const char *other)
+const char *lc_state_class(const char *name, const char *other)
 {
         static const char *const known[] = {
                 LC_CLS_CONNECT,
@@ -123,7 +123,7 @@ static void own_kind(lua_State *L, lc_state_t *st, lc_err_kind_t kind)
         if (kind == LC_RETRIABLE && lua_isnumber(L, -1) && st->host && st->host->timeout)
                 st->host->timeout(st->host->arg, (int64_t)lua_tonumber(L, -1));
         lua_getfield(L, 1, "class");
-        st->err->cls = known_class(lua_tostring(L, -1), st->err->cls);
+        st->err->cls = lc_state_class(lua_tostring(L, -1), st->err->cls);
         lua_getfield(L, 1, "detail");
         text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
         snprintf(st->err->detail, sizeof(st->err->detail), "%s", text);

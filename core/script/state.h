@@ -73,6 +73,8 @@ int lc_state_memory(lc_state_t *st, lc_err_t *err);
 void lc_state_function(lua_State *L, const char *name);
 /* Inside fn: raise *err as one of connect's errors. */
 int lc_state_raise(lua_State *L, const lc_err_t *err);
+/* The literal of a Java class that an error of connect's may name, or `other`. */
+const char *lc_state_class(const char *name, const char *other);
 
 /* plugin.max.files, and no more than a quarter of what the process may open. 0: any number. */
 int lc_state_max_files(void);

@@ -154,14 +154,7 @@ function Context:timeout(ms) host.timeout(ms) end
 
 function Context:request_commit() host.request_commit() end
 
-local function context(config)
-  return setmetatable({ config = config, log = log, offsets = offsets, connector = host.connector, task = host.task },
-    Context)
-end
-
--- roles -------------------------------------------------------------------------------------------
 local record, exchange -- with the FFI, when first needed
-local object, role
 
 local function fast()
   if not record then
@@ -169,6 +162,31 @@ local function fast()
     exchange = require("connect.ffi").exchange()
   end
 end
+
+--- Sinks: this record of put failed for good: errors.tolerance and the dead letter queue, as if put had returned it.
+-- `err`: an error of connect's, or a text. Raises when the tolerance is exceeded. Also later, of a record that was kept.
+function Context:report(r, err)
+  fast()
+  local batch, at = record.place(r)
+  if not batch then
+    error("ctx:report: a record of put expected" .. (type(r) == "table" and ", not a copy of one" or ", got " .. type(r)), 2)
+  end
+  local own = errors.is(err)
+  local before = exchange.batch
+  exchange.batch, exchange.index = batch, at
+  local ok, why = pcall(host.report, own and err.kind or "data_error", own and err.message or values.tostring(err),
+    own and err.detail or nil, own and err.class or nil)
+  exchange.batch = before
+  if not ok then error(why, 0) end
+end
+
+local function context(config)
+  return setmetatable({ config = config, log = log, offsets = offsets, connector = host.connector, task = host.task },
+    Context)
+end
+
+-- roles -------------------------------------------------------------------------------------------
+local object, role
 
 --- An instance for a role: "connector", "source" or "sink".
 function R.new(which)
@@ -270,14 +288,15 @@ local function failures(returned, n)
     if type(f) ~= "table" or type(f.index) ~= "number" then
       error(("put: item %d of the failures is not {index =, error =}"):format(i), 0)
     end
-    if f.index < 1 or f.index > n or f.index ~= floor(f.index) then
+    if f.index < 1 or f.index > n or f.index ~= floor(f.index) then -- the record that it means would be lost
       error(("put: item %d of the failures: index %s is none of the %d records"):format(i,
         values.tostring(f.index), n), 0)
     end
     local e = f.error
     if e == nil then error(("put: item %d of the failures has no error"):format(i), 0) end
-    out[i] = { index = f.index, kind = errors.is(e) and e.kind or "data_error",
-      message = errors.is(e) and e.message or tostring(e) }
+    local own = errors.is(e)
+    out[i] = { index = f.index, kind = own and e.kind or "data_error", message = own and e.message or values.tostring(e),
+      class = own and e.class or nil, detail = own and e.detail or nil }
   end
   return out
 end

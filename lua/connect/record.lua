@@ -251,6 +251,14 @@ function _M.records(handle)
   return out
 end
 
+--- The batch of a record of put and its place there (from 0); nil for anything else.
+function _M.place(r)
+  if type(r) ~= "table" or getmetatable(r) ~= SinkRecord then return nil end
+  local handle = rawget(r, "_batch")
+  if handle.b == nil then return nil end
+  return handle.b, rawget(r, "_at")
+end
+
 --- One record of a source's batch.
 function _M.source_record(handle, i) return view(handle, i, SourceRecord) end
 

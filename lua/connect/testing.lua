@@ -285,6 +285,9 @@ local function context(h, config)
   function ctx:raise(err) error(err, 0) end
   function ctx:request_commit() h.commit_requested = true end
   function ctx:timeout(ms) h.timeout_ms = ms end
+  function ctx:report(record, err)
+    h.reported[#h.reported + 1] = { record = record, error = errors.is(err) and err.message or values.tostring(err) }
+  end
   function ctx:seek(tp, offset) h.seeks[#h.seeks + 1] = { tp = tp, offset = offset } end
   function ctx:pause(tps) h.paused = tps end
   function ctx:resume() h.paused = nil end
@@ -296,7 +299,7 @@ local Harness = {}
 Harness.__index = Harness
 
 local function harness(decl, config)
-  return setmetatable({ decl = decl, config = configured(decl, config), offsets = {}, log = {}, seeks = {},
+  return setmetatable({ decl = decl, config = configured(decl, config), offsets = {}, log = {}, seeks = {}, reported = {},
     pending = {}, assigned = {}, next_offset = {}, stopped = true }, Harness)
 end
 

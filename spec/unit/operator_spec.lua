@@ -34,9 +34,9 @@ end
 
 local function waits(op)
   local log = {}
-  local cb = ffi.cast("bool (*)(void *, int64_t)", function(_, ms)
+  local cb = ffi.cast("lc_wait_t (*)(void *, int64_t)", function(_, ms)
     log[#log + 1] = tonumber(ms)
-    return log.cancelled == true
+    return log.ends or C.LC_WAITED
   end)
   op.wait = cb
   return log, cb
@@ -129,10 +129,23 @@ describe("error operator", function()
   it("gives a record up when the task is cancelled", function()
     local op = operator { ["errors.retry.timeout"] = "-1" }
     local log = waits(op)
-    log.cancelled = true
+    log.ends = C.LC_WAIT_CANCELLED
     local cb, calls = step(1, C.LC_RETRIABLE)
     assert.equal(1, C.lc_operator_failed(op, C.LC_STAGE_KEY_CONVERTER, "X", nil, cb, nil, failure(C.LC_RETRIABLE, "x")))
     assert.equal(0, calls.n)
+    C.lc_operator_close(op)
+  end)
+
+  it("leaves a record alone when the task is stopped between two attempts", function()
+    local op = operator { ["errors.retry.timeout"] = "-1", ["errors.tolerance"] = "all" }
+    local log = waits(op)
+    log.ends = C.LC_WAIT_STOPPED
+    local cb, calls = step(1, C.LC_RETRIABLE)
+    local e = failure(C.LC_RETRIABLE, "x")
+    assert.equal(-1, C.lc_operator_failed(op, C.LC_STAGE_KEY_CONVERTER, "X", nil, cb, nil, e))
+    assert.equal(0, calls.n)
+    assert.equal("x", core.msg(e))
+    assert.equal(0, tonumber(op.errors)) -- nothing was reported
     C.lc_operator_close(op)
   end)
 

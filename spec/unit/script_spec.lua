@@ -476,11 +476,12 @@ describe("script", function()
     it("says which records failed", function()
       local s = sink [[
         function Task:put(records)
-          return { { index = 2, error = connect.data_error("no good") }, { index = 3, error = "plain" } }
+          return { { index = 2, error = connect.data_error("no good") }, { index = 3, error = "plain" },
+            { index = 1, error = connect.retriable("later") } }
         end]]
       s:start {}
-      assert.same({ { index = 1, kind = "data", message = "no good" }, { index = 2, kind = "data", message = "plain" } },
-        s:put(k.sink_batch { "a", "b", "c" }))
+      assert.same({ { index = 1, kind = "data", message = "no good" }, { index = 2, kind = "data", message = "plain" },
+        { index = 0, kind = "retriable", message = "later" } }, s:put(k.sink_batch { "a", "b", "c" }))
     end)
 
     it("refuses failures that say nothing of a record: none is taken for delivered", function()
