@@ -26,6 +26,7 @@ enum {
         IDLE_MIN_MS = 100,
         IDLE_MAX_MS = 1000, /* after a poll without records */
         FULL_MS = 100,      /* the producer's queue is full, or a send may be tried again */
+        LETTERS_MAX = 2000, /* more dead letters are not made before these are written */
         REST_MS = 10000     /* without records the producer is closed: resting, one costs
                                three threads, two connections and 0.1 % of a core */
 };
@@ -84,6 +85,7 @@ static void serve_reports(source_t *s, int ms)
 {
         if (s->producer)
                 lc_producer_poll(s->producer, ms);
+        lc_letters_serve(s->t->letters);
 }
 
 static size_t outstanding(const source_t *s)
@@ -228,7 +230,8 @@ static void tend_offsets(source_t *s)
         harvest(s);
         check_commit(s);
         if (!s->commit && s->now >= s->next_commit) {
-                bool mine = lc_task_may_work(s->t);
+                /* what failed before what is acknowledged must be in the dead letter queue */
+                bool mine = lc_task_may_work(s->t) && lc_letters_wait(s->t->letters, s->now + HOLD_MS);
 
                 s->next_commit = s->now + (mine ? s->t->sv->flush_interval_ms : HOLD_MS);
                 if (mine)
@@ -243,7 +246,7 @@ static void commit_now(source_t *s, int64_t end)
 
         for (int round = 0; round < 2 && !lc_task_cancelled(t); round++) {
                 if (!s->commit) {
-                        if (!lc_task_may_work(t))
+                        if (!lc_task_may_work(t) || !lc_letters_wait(t->letters, end))
                                 return;
                         harvest(s);
                         start_commit(s);
@@ -458,6 +461,7 @@ static void prepare(source_t *s)
                         break;
                 }
         }
+        lc_letters_send(t->letters);
         lc_tracker_submit(s->tracker, b->records, s->limit);
 }
 
@@ -685,6 +689,7 @@ static void hold(source_t *s)
 {
         if (outstanding(s))
                 lc_producer_purge(s->producer);
+        lc_letters_hold(s->t->letters);
         lc_task_rearm(s->t);
         lc_task_hold(s->t);
         serve_reports(s, 0);
@@ -709,6 +714,12 @@ static int loop(source_t *s, lc_err_t *err)
                 }
                 if (s->send_failed)
                         return send_failure(s, err);
+                if (lc_letters_check(t->letters, err))
+                        return -1;
+                if (lc_letters_pending(t->letters) > LETTERS_MAX) {
+                        rest(s, FULL_MS);
+                        continue;
+                }
                 if (s->npurged) {
                         if (send_purged(s, err))
                                 return -1;

@@ -266,22 +266,6 @@ describe("the connector's file", function()
   end)
 end)
 
-describe("a sink that names a dead letter queue", function()
-  it("does not start: it would drop what the queue should keep", function()
-    local broker = kafka.broker()
-    local worker = kafka.worker { broker = broker }
-    worker:request("PUT", "/connectors/dlq/config", { ["connector.class"] = "FileStreamSink", topics = kafka.unique "dlq",
-      file = proc.tmpdir "dlq" .. "/out.txt", ["errors.tolerance"] = "all",
-      ["errors.deadletterqueue.topic.name"] = "letters" })
-    local s = proc.wait_for("the task to be FAILED", function()
-      local st = worker:status "dlq"
-      return st and st.tasks[1] and st.tasks[1].state == "FAILED" and st
-    end)
-    assert.matches("dead letter queues are not supported yet", s.tasks[1].trace, 1, true)
-    assert.equal(0, worker:stop())
-  end)
-end)
-
 describe("SIGTERM", function()
   it("ends the worker soon though the broker hangs and a request waits for it", function()
     local broker = kafka.broker { own = true }

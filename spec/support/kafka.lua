@@ -79,6 +79,13 @@ function Broker:records(topic)
   return list
 end
 
+--- Change a setting of a topic: "max.message.bytes=600". true when it worked.
+function Broker:topic_setting(topic, setting)
+  local p = java { "kafka.admin.ConfigCommand", "--bootstrap-server", self.bootstrap, "--alter", "--entity-type", "topics",
+    "--entity-name", topic, "--add-config", setting, name = "config", dir = self.dir }
+  return p:wait(60) == 0
+end
+
 --- Values only, in partition and offset order.
 function Broker:values(topic)
   local t = {}

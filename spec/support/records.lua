@@ -125,7 +125,7 @@ function _M.read(bootstrap, topic, at_least, partition)
   partition = partition or 0
   local t, out = lib.rec_start(rk, topic, partition), {}
   local idle = 0
-  while idle < ((at_least or 0) > #out and 600 or 1) do
+  while idle < ((at_least or 0) > #out and 200 or 1) do
     local m = lib.rec_next(t, partition, #out == 0 and 2000 or 200)
     if m == nil then
       idle = idle + 1
