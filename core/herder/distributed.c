@@ -37,6 +37,7 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                                  .plugins = h->deps.plugins,
                                  .worker_id = h->deps.worker_id,
                                  .reconfigure = on_reconfigure,
+                                 .failed = lc_policy_failed,
                                  .may_work = may_work,
                                  .arg = h};
 
@@ -124,7 +125,7 @@ static int tick(lc_herder_t *h)
         lc_distributed_t *d = lc_dist(h);
         int64_t rebalance = lc_worker_config_int(h->deps.config, "rebalance.timeout.ms"), now = lc_now_ms();
         int most = rebalance / 3 < TICK_MS ? (int)(rebalance / 3) + 1 : TICK_MS, wait;
-        int64_t retry, key, ask;
+        int64_t retry, failed, key, ask;
         lc_hev_t *ev;
 
         lc_group_tick(d->group);
@@ -162,6 +163,7 @@ static int tick(lc_herder_t *h)
                 return 0;
         lc_dist_run_orders(d);
         retry = lc_reconfigure_retries(h, lc_now_ms());
+        failed = lc_policy_restarts(h, lc_now_ms());
         lc_dist_config_updates(d, false);
         lc_dist_check_members(d);
         if (d->rejoining || h->pending)
@@ -179,6 +181,7 @@ static int tick(lc_herder_t *h)
         if (d->hold_since)
                 wait = until(d->hold_until, now, wait);
         wait = until(retry, now, wait);
+        wait = until(failed, now, wait);
         key = lc_dist_leads(d) ? lc_session_key_expires(h->deps.config, h->config) : INT64_MAX;
         wait = until(key, lc_wall_ms(), wait);
         if (d->scheduled_at == INT64_MAX)
@@ -240,6 +243,7 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
                         ev->err = NULL;
                 }
                 break;
+        case LC_HEV_FAILED: /* the tick looks */
         case LC_HEV_REQUEST:
         case LC_HEV_OFFSETS:
                 break;

@@ -38,6 +38,7 @@ typedef enum {
         LC_HEV_PUBLISHED, /* name, err: the leader's answer to task configs sent to it */
         LC_HEV_LOGGER,    /* name, level: for the whole cluster */
         LC_HEV_MEMBER,    /* name, url, answer or err: which connector classes a member has */
+        LC_HEV_FAILED,    /* something is to be restarted by its policy: look at it */
         LC_HEV_RELOADED,  /* answer: plugins were loaded; what uses them is restarted */
         LC_HEV_FATAL      /* err */
 } lc_hev_kind_t;
@@ -187,6 +188,10 @@ void lc_reload_begin(lc_herder_t *h, lc_request_t *req);
  * ends. false: what is to be restarted is busy, ev is still the caller's. */
 bool lc_reload_step(lc_herder_t *h, lc_hev_t *ev);
 void lc_reload_close(lc_herder_t *h); /* answers who waits */
+
+/* policy.c: what restart.policy asks for, up to now. When to come again, INT64_MAX: when something failed. */
+int64_t lc_policy_restarts(lc_herder_t *h, int64_t now);
+void lc_policy_failed(void *arg); /* lc_worker_deps_t.failed; any thread */
 
 /* reconfigure.c */
 struct lc_hconn {

@@ -110,6 +110,7 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                                  .plugins = h->deps.plugins,
                                  .worker_id = h->deps.worker_id,
                                  .reconfigure = on_reconfigure,
+                                 .failed = lc_policy_failed,
                                  .arg = h};
 
         if (lc_bootstrap_check(h->deps.config, stop, err) < 0)
@@ -501,7 +502,7 @@ static void request(lc_herder_t *h, lc_hev_t *ev)
 static int tick(lc_herder_t *h)
 {
         lc_hev_t *ev, *later = NULL, **at = &later;
-        int64_t now, retry;
+        int64_t now, retry, failed;
 
         h->ticked = true;
         while (!lc_stopping(h) && (ev = lc_pending_take(h))) {
@@ -524,6 +525,9 @@ static int tick(lc_herder_t *h)
         }
         now = lc_now_ms();
         retry = lc_reconfigure_retries(h, now);
+        failed = lc_policy_restarts(h, now);
+        if (failed < retry)
+                retry = failed;
         lc_stage(h, "waiting for requests");
         return retry - now < TICK_MS ? (retry > now ? (int)(retry - now) : 0) : TICK_MS;
 }

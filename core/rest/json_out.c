@@ -81,6 +81,10 @@ static void state_fields(lc_buf_t *out, const lc_status_t *st)
                 string_field(out, "version", st->version);
         if (st->trace && *st->trace)
                 string_field(out, "trace", st->trace);
+        if (st->restart) { /* only with a restart.policy: clients may not know it */
+                key(out, "restart");
+                lc_buf_adds(out, st->restart);
+        }
         lc_buf_addc(out, '}');
 }
 

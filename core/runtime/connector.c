@@ -33,6 +33,8 @@ struct lc_connector {
         int state;             /* atomic */
         bool missing;          /* atomic: it could not be made */
         bool ended;            /* atomic: the stop is over */
+        int64_t restart_at;    /* atomic: when a FAILED one is restarted; 0 not */
+        int64_t began_ms;      /* atomic: when it was started */
         /* pool threads only */
         lc_props_t *config;
         const lc_plugin_t *plugin; /* of `plugins` */
@@ -145,18 +147,36 @@ static void tell(lc_connector_t *c, lc_state_t state, const char *trace)
 
         pthread_mutex_lock(&c->lock);
         if (!c->cancelled)
-                lc_services_status(c->sv, c->name, -1, state, trace, version);
+                lc_services_status(c->sv, c->name, -1, state, trace, version, NULL);
         pthread_mutex_unlock(&c->lock);
 }
 
 static void fail(lc_connector_t *c, const lc_err_t *err)
 {
         char *trace = lc_err_trace(err);
+        const char *version = c->script ? c->plugin->version : NULL;
+        int64_t began = __atomic_load_n(&c->began_ms, __ATOMIC_RELAXED), at = 0;
+        char *shown = NULL;
 
         lc_log(LC_ERROR, "WORKER", "WorkerConnector{id=%s} %s", c->name, trace);
+        pthread_mutex_lock(&c->lock);
+        if (!c->cancelled && !lc_connector_stopping(c))
+                at = lc_services_failed(c->sv, c->name, -1, c->config ? c->config : c->raw, err,
+                                        began ? lc_now_ms() - began : 0, &shown);
+        __atomic_store_n(&c->restart_at, at, __ATOMIC_RELEASE);
         set_state(c, FAILED);
-        tell(c, LC_FAILED, trace);
+        if (!c->cancelled)
+                lc_services_status(c->sv, c->name, -1, LC_FAILED, trace, version, shown);
+        pthread_mutex_unlock(&c->lock);
+        if (at)
+                lc_services_tell_failed(c->sv);
+        free(shown);
         free(trace);
+}
+
+int64_t lc_connector_restart_at(const lc_connector_t *c)
+{
+        return state_of(c) == FAILED && !lc_connector_stopping(c) ? __atomic_load_n(&c->restart_at, __ATOMIC_ACQUIRE) : 0;
 }
 
 static void answer(const lc_connector_t *c, change_t *ch, const lc_err_t *err)
@@ -228,6 +248,7 @@ static int start(lc_connector_t *c, lc_err_t *err)
 
         if (!lc_script_start(c->script, c->config, err)) {
                 set_state(c, STARTED);
+                __atomic_store_n(&c->began_ms, lc_now_ms(), __ATOMIC_RELAXED);
                 tell(c, LC_RUNNING, NULL);
                 return 0;
         }
@@ -434,7 +455,7 @@ void lc_connector_cancel(lc_connector_t *c)
         c->cancelled = true;
         pthread_mutex_unlock(&c->lock);
         if (!missing)
-                lc_services_status(c->sv, c->name, -1, LC_UNASSIGNED, NULL, NULL);
+                lc_services_status(c->sv, c->name, -1, LC_UNASSIGNED, NULL, NULL, NULL);
         lc_script_interrupt(c);
         c->strand_closed = true;
         lc_strand_close(c->strand);

@@ -29,6 +29,7 @@ void lc_connector_task_configs(lc_connector_t *c, const lc_props_t *config, lc_t
 void lc_connector_stop(lc_connector_t *c);           /* asks; sv->changed is signalled when it is over */
 bool lc_connector_stopping(const lc_connector_t *c); /* it was asked to */
 bool lc_connector_ended(lc_connector_t *c);
+int64_t lc_connector_restart_at(const lc_connector_t *c); /* of one that FAILED; 0: it stays as it is */
 /* Give it up: UNASSIGNED is written, nothing it does later shows. */
 void lc_connector_cancel(lc_connector_t *c);
 

@@ -24,9 +24,11 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         s->statuses = deps->statuses;
         s->worker_id = lc_strdup(deps->worker_id);
         s->reconfigure = deps->reconfigure;
+        s->failed = deps->failed;
         s->may_work = deps->may_work;
         s->arg = deps->arg;
         s->local = deps->local;
+        s->restarts = lc_restarts_new();
         s->track_topics = lc_worker_config_bool(deps->config, "topic.tracking.enable");
         s->flush_interval_ms = lc_worker_config_int(deps->config, "offset.flush.interval.ms");
         s->flush_timeout_ms = lc_worker_config_int(deps->config, "offset.flush.timeout.ms");
@@ -56,6 +58,7 @@ void lc_services_unref(lc_services_t *s)
         pthread_cond_destroy(&s->changed);
         pthread_mutex_destroy(&s->lock);
         lc_plugins_unref(s->plugins);
+        lc_restarts_free(s->restarts);
         free(s->worker_id);
         free(s);
 }
@@ -112,22 +115,45 @@ bool lc_services_may_work(lc_services_t *s)
 }
 
 void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,
-                        const char *trace, const char *version)
+                        const char *trace, const char *version, const char *restart)
 {
+        char *shown =
+                !restart && (state == LC_RUNNING || state == LC_PAUSED) ? lc_restarts_shown(s->restarts, connector, task)
+                                                                        : NULL;
         lc_status_t st = {.task = task,
                           .state = state,
                           .worker_id = s->worker_id,
                           .trace = (char *)trace,
                           .version = (char *)version,
+                          .restart = shown ? shown : (char *)restart,
                           .generation = __atomic_load_n(&s->generation, __ATOMIC_RELAXED)};
 
         /* who is or was out of the group does not know yet what the new owner wrote */
         if (state == LC_UNASSIGNED &&
             (__atomic_load_n(&s->outside, __ATOMIC_RELAXED) || !lc_services_may_work(s)))
                 return;
-        if (!lc_services_enter(s))
+        if (lc_services_enter(s)) {
+                s->statuses->ops->put(s->statuses, connector, &st,
+                                      state == LC_UNASSIGNED || state == LC_FAILED);
+                lc_services_leave(s);
+        }
+        free(shown);
+}
+
+int64_t lc_services_failed(lc_services_t *s, const char *connector, int task, const lc_props_t *config,
+                           const lc_err_t *err, int64_t ran_ms, char **shown)
+{
+        *shown = NULL;
+        if (s->local) /* nobody restarts anything there */
+                return 0;
+        return lc_restarts_failed(s->restarts, connector, task, config, err, ran_ms, lc_now_ms(), shown);
+}
+
+void lc_services_tell_failed(lc_services_t *s)
+{
+        if (!s->failed || !lc_services_enter(s))
                 return;
-        s->statuses->ops->put(s->statuses, connector, &st, state == LC_UNASSIGNED || state == LC_FAILED);
+        s->failed(s->arg);
         lc_services_leave(s);
 }
 

@@ -9,6 +9,7 @@
 #ifndef LC_RUNTIME_SERVICES_H
 #define LC_RUNTIME_SERVICES_H
 #include "convert/converter.h"
+#include "runtime/restarts.h"
 #include "runtime/worker.h"
 #include <pthread.h>
 
@@ -20,9 +21,11 @@ typedef struct lc_services {
         lc_status_store_t *statuses;
         char *worker_id;
         void (*reconfigure)(void *arg, const char *connector);
+        void (*failed)(void *arg);   /* something is to be restarted; may be NULL */
         bool (*may_work)(void *arg); /* NULL: always */
         void *arg;
         const lc_local_ends_t *local; /* NULL: Kafka */
+        lc_restarts_t *restarts;
         int32_t generation;           /* atomic */
         bool outside;                 /* atomic: lc_worker_set_outside */
         bool track_topics;            /* topic.tracking.enable */
@@ -45,9 +48,15 @@ void lc_services_leave(lc_services_t *s);
 /* May this worker's tasks write now? No once shut. */
 bool lc_services_may_work(lc_services_t *s);
 
-/* Statuses carry the worker's id and generation. `safe` is decided by the state. */
+/* Statuses carry the worker's id and generation. `safe` is decided by the state. restart: lc_status_t's; NULL
+ * of one that runs: what it was restarted for. */
 void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,
-                        const char *trace, const char *version);
+                        const char *trace, const char *version, const char *restart);
+/* It FAILED: by its policy it is restarted at the monotonic time that is returned (0: never); the herder must
+ * be told, once that can be seen. */
+int64_t lc_services_failed(lc_services_t *s, const char *connector, int task, const lc_props_t *config,
+                           const lc_err_t *err, int64_t ran_ms, char **shown);
+void lc_services_tell_failed(lc_services_t *s);
 void lc_services_topic_used(lc_services_t *s, const char *connector, int task, const char *topic);
 int lc_services_offset_get(lc_services_t *s, const char *connector, const char *partition, lc_buf_t *out,
                            lc_err_t *err);

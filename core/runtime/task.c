@@ -146,8 +146,32 @@ void lc_task_status(lc_task_t *t, lc_state_t state, const char *trace)
 
         pthread_mutex_lock(&t->lock);
         if (!t->cancelled)
-                lc_services_status(t->sv, t->connector, t->id, state, trace, version);
+                lc_services_status(t->sv, t->connector, t->id, state, trace, version, NULL);
         pthread_mutex_unlock(&t->lock);
+}
+
+/* Its last status, and what its restart.policy makes of it. */
+static void report_failed(lc_task_t *t, const lc_err_t *err, const char *trace)
+{
+        const char *version = t->built ? t->plugin->version : NULL;
+        int64_t now = lc_now_ms(), at = 0;
+        char *shown = NULL;
+
+        pthread_mutex_lock(&t->lock);
+        if (!t->cancelled) {
+                at = lc_services_failed(t->sv, t->connector, t->id, t->config ? t->config : t->raw_config, err,
+                                        t->began_ms ? now - t->began_ms : 0, &shown);
+                lc_services_status(t->sv, t->connector, t->id, LC_FAILED, trace, version, shown);
+        }
+        pthread_mutex_unlock(&t->lock);
+        __atomic_store_n(&t->restart_at, at, __ATOMIC_RELEASE);
+        free(shown);
+}
+
+int64_t lc_task_restart_at(const lc_task_t *t)
+{
+        return __atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) ? __atomic_load_n(&t->restart_at, __ATOMIC_ACQUIRE)
+                                                            : 0;
 }
 
 void lc_task_rearm(lc_task_t *t)
@@ -339,6 +363,7 @@ static int run(lc_task_t *t, bool *started, lc_err_t *err)
                 return rc < 0 ? -1 : 0;
         lc_log(LC_INFO, "TASK", "%s %s task finished initialization and start", t->label,
                t->ops->role == LC_SCRIPT_SOURCE_TASK ? "Source" : "Sink");
+        t->began_ms = lc_now_ms();
         lc_task_status(t, LC_RUNNING, NULL);
         return t->ops->execute(t, err);
 }
@@ -430,7 +455,7 @@ static void *task_thread(void *arg)
         }
         close_all(t, started);
         if (failed && !stopped)
-                lc_task_status(t, LC_FAILED, trace);
+                report_failed(t, &err, trace);
         else
                 lc_task_status(t, LC_UNASSIGNED, NULL);
         free(trace);
@@ -438,6 +463,8 @@ static void *task_thread(void *arg)
         pthread_mutex_lock(&sv->lock);
         pthread_cond_broadcast(&sv->changed);
         pthread_mutex_unlock(&sv->lock);
+        if (lc_task_restart_at(t))
+                lc_services_tell_failed(sv);
         lc_task_unref(t);
         lc_services_unref(sv);
         return NULL;

@@ -57,6 +57,8 @@ struct lc_task {
         lc_waker_t waker;      /* the task's waits end: the same, delivery reports, commits */
         volatile int stopping; /* atomic; the script reads it */
         bool ended;            /* atomic: the thread is past its last status */
+        int64_t began_ms;      /* when it began to run; 0 it has not */
+        int64_t restart_at;    /* atomic: FAILED, to be restarted then; 0 not */
         pthread_t thread;
 
         pthread_mutex_t lock;
@@ -75,6 +77,7 @@ void lc_task_stop(lc_task_t *t);   /* asks; does not wait */
 void lc_task_cancel(lc_task_t *t); /* gives it up: the thread is on its own from here */
 void lc_task_set_target(lc_task_t *t, lc_target_state_t target);
 bool lc_task_ended(lc_task_t *t);
+int64_t lc_task_restart_at(const lc_task_t *t); /* of one that has ended; 0: it stays as it is */
 /* Was it built from plugins that `now` has newer ones of? Also of a task that has failed. */
 bool lc_task_outdated(lc_task_t *t, const lc_plugins_t *now);
 

@@ -309,7 +309,7 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
         }
         lc_log(LC_ERROR, "WORKER", "Failed to start task %s-%d: %s", name, task, mine.msg);
         trace = lc_err_trace(&mine);
-        lc_services_status(w->sv, name, task, LC_FAILED, trace, NULL);
+        lc_services_status(w->sv, name, task, LC_FAILED, trace, NULL, NULL);
         free(trace);
         lc_task_unref(e->t);
         free(e->key);
@@ -383,6 +383,28 @@ void lc_worker_running(const lc_worker_t *w, lc_work_t *out)
                         lc_work_add(out, e->name, -1);
         for (const task_entry_t *e = w->tasks; e; e = e->hh.next)
                 lc_work_add(out, e->t->connector, e->t->id);
+}
+
+static void restart_at(int64_t at, int64_t now, const char *name, int task, lc_work_t *due, int64_t *next)
+{
+        if (at && at <= now)
+                lc_work_add(due, name, task);
+        else if (at && at < *next)
+                *next = at;
+}
+
+void lc_worker_restarts(const lc_worker_t *w, int64_t now, lc_work_t *due, int64_t *next)
+{
+        *next = INT64_MAX;
+        for (const connector_entry_t *e = w->connectors; e; e = e->hh.next)
+                restart_at(lc_connector_restart_at(e->c), now, e->name, -1, due, next);
+        for (const task_entry_t *e = w->tasks; e; e = e->hh.next)
+                restart_at(lc_task_restart_at(e->t), now, e->t->connector, e->t->id, due, next);
+}
+
+void lc_worker_restarting(lc_worker_t *w, const char *name, int task)
+{
+        lc_restarts_begun(w->sv->restarts, name, task, lc_now_ms());
 }
 
 void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out)

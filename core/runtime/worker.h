@@ -25,6 +25,8 @@ typedef struct lc_worker_deps {
         lc_status_store_t *statuses;
         const char *worker_id;
         void (*reconfigure)(void *arg, const char *connector); /* a connector asks for new task configs */
+        /* Something FAILED that lc_worker_restarts() will name; may be NULL. From any of the worker's threads. */
+        void (*failed)(void *arg);
         /* May tasks write? (lc_group_may_work.) Asked by task threads before each poll, produce, put and
          * commit; NULL: always. */
         bool (*may_work)(void *arg);
@@ -78,6 +80,10 @@ void lc_worker_ask_tasks(lc_worker_t *w, const lc_work_t *ids);
 void lc_worker_set_stop_ms(lc_worker_t *w, int64_t ms);
 void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_state_t target);
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1) and tasks it has */
+/* What FAILED and is to be started again by its restart.policy: those whose (monotonic) time has come, and when
+ * the next one's comes, INT64_MAX: none. lc_worker_restarting() before that is done. */
+void lc_worker_restarts(const lc_worker_t *w, int64_t now, lc_work_t *due, int64_t *next);
+void lc_worker_restarting(lc_worker_t *w, const char *name, int task);
 /* Those of them, FAILED ones too, whose plugins were loaded anew since: to be restarted. */
 void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out);
 

@@ -19,5 +19,6 @@ void lc_status_clear(lc_status_t *s)
         free(s->worker_id);
         free(s->trace);
         free(s->version);
+        free(s->restart);
         memset(s, 0, sizeof(*s));
 }

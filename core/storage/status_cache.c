@@ -63,6 +63,8 @@ void lc_status_value(lc_buf_t *b, const lc_status_t *st)
         add_string(b, st->worker_id);
         lc_buf_printf(b, ",\"generation\":%d,\"version\":", (int)st->generation);
         add_string(b, st->version);
+        if (st->restart) /* a Java worker skips what it does not know */
+                lc_buf_printf(b, ",\"restart\":%s", st->restart);
         lc_buf_adds(b, "}");
 }
 
@@ -164,6 +166,20 @@ static char *string_of(const lc_json_t *object, const char *name)
         return v && v->type == LC_J_STRING ? lc_strndup(v->s, v->len) : NULL;
 }
 
+static char *object_of(const lc_json_t *object, const char *name)
+{
+        const lc_json_t *v = lc_json_get(object, name);
+        lc_buf_t text = LC_BUF_INIT;
+
+        if (!v || v->type != LC_J_OBJECT)
+                return NULL;
+        lc_json_write(&text, v);
+        if (lc_buf_ok(&text))
+                return lc_buf_take(&text, NULL);
+        lc_buf_free(&text);
+        return NULL;
+}
+
 /* 0, or -1 after a line in the log. */
 static int parse_status(const rec_t *r, const char *what, lc_status_t *out)
 {
@@ -202,6 +218,7 @@ static int parse_status(const rec_t *r, const char *what, lc_status_t *out)
         out->worker_id = string_of(doc, "worker_id");
         out->trace = string_of(doc, "trace");
         out->version = string_of(doc, "version");
+        out->restart = object_of(doc, "restart");
         rc = 0;
 done:
         free(state);
@@ -342,6 +359,7 @@ static void copy(const entry_t *e, lc_status_t *out)
         out->worker_id = lc_strdup(e->status.worker_id);
         out->trace = lc_strdup(e->status.trace);
         out->version = lc_strdup(e->status.version);
+        out->restart = lc_strdup(e->status.restart);
 }
 
 bool lc_status_cache_get(lc_status_cache_t *c, const char *connector, int task, lc_status_t *out)

@@ -29,6 +29,7 @@ typedef struct lc_status {
         char *worker_id;
         char *trace;   /* or NULL */
         char *version; /* or NULL */
+        char *restart; /* what restart.policy does about it, a JSON object, or NULL */
         int32_t generation;
 } lc_status_t;
 void lc_status_clear(lc_status_t *s); /* frees the strings */

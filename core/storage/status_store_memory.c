@@ -36,6 +36,7 @@ static void copy_status(lc_status_t *to, const lc_status_t *from)
         to->worker_id = lc_strdup(from->worker_id);
         to->trace = lc_strdup(from->trace);
         to->version = lc_strdup(from->version);
+        to->restart = lc_strdup(from->restart);
 }
 
 /* First entry that is not before (connector, task). */

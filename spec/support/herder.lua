@@ -29,6 +29,7 @@ ffi.cdef [[
   void sim_reconfigure(lc_herder_t *h, const char *name);
   void sim_set_offset(lc_herder_t *h, const char *connector, const char *partition, const char *offset);
   void sim_stop(lc_herder_t *h);
+  void sim_fails(lc_herder_t *h, const char *name, int task, int ms);
   void sim_outdate(const char *connector, int task);
   lc_request_t *sim_request(int op, const char *connector);
   void sim_request_free(lc_request_t *req);

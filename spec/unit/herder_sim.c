@@ -221,6 +221,40 @@ void lc_worker_running(const lc_worker_t *w, lc_work_t *out)
         lc_work_copy(out, &w->has);
 }
 
+/* What failed, and when it is to be restarted. Under sim_lock. */
+static struct {
+        char name[32];
+        int task;
+        int64_t at;
+} sim_failed[8];
+static size_t sim_nfailed;
+
+void lc_worker_restarts(const lc_worker_t *w, int64_t now, lc_work_t *due, int64_t *next)
+{
+        *next = INT64_MAX;
+        pthread_mutex_lock(&sim_lock);
+        for (size_t i = 0; i < sim_nfailed; i++) {
+                if (!lc_work_has(&w->has, sim_failed[i].name, sim_failed[i].task))
+                        continue;
+                if (sim_failed[i].at <= now)
+                        lc_work_add(due, sim_failed[i].name, sim_failed[i].task);
+                else if (sim_failed[i].at < *next)
+                        *next = sim_failed[i].at;
+        }
+        pthread_mutex_unlock(&sim_lock);
+}
+
+void lc_worker_restarting(lc_worker_t *w, const char *name, int task)
+{
+        (void)w;
+        say("restarting %s %d", name, task);
+        pthread_mutex_lock(&sim_lock);
+        for (size_t i = 0; i < sim_nfailed; i++)
+                if (!strcmp(sim_failed[i].name, name) && sim_failed[i].task == task)
+                        sim_failed[i].at = INT64_MAX;
+        pthread_mutex_unlock(&sim_lock);
+}
+
 void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out)
 {
         for (size_t i = 0; i < outdated.n; i++)
@@ -771,6 +805,7 @@ lc_herder_t *sim_start(const lc_worker_config_t *wc, const lc_plugins_t *plugins
         strcpy(sim_leader_url, "http://m2/");
         pthread_mutex_lock(&sim_lock);
         sim_fail_start[0] = sim_fail_write[0] = '\0';
+        sim_nfailed = 0;
         pthread_mutex_unlock(&sim_lock);
         lc_buf_clear(&sim_trace);
         h = protocol < 0 ? lc_herder_standalone_new(&deps, &err) : lc_herder_distributed_new(&deps, &err);
@@ -907,6 +942,18 @@ void sim_back_wait(void)
 }
 
 /* It is to be restarted at the next reload. */
+/* It FAILED, and is to be restarted in so many ms. */
+void sim_fails(lc_herder_t *h, const char *name, int task, int ms)
+{
+        status(h->worker, name, task, LC_FAILED);
+        pthread_mutex_lock(&sim_lock);
+        snprintf(sim_failed[sim_nfailed].name, sizeof(sim_failed[0].name), "%s", name);
+        sim_failed[sim_nfailed].task = task;
+        sim_failed[sim_nfailed++].at = lc_now_ms() + ms;
+        pthread_mutex_unlock(&sim_lock);
+        h->worker->deps.failed(h->worker->deps.arg);
+}
+
 void sim_outdate(const char *connector, int task)
 {
         lc_work_add(&outdated, connector, task);

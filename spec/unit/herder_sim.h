@@ -20,6 +20,8 @@
 #define lc_worker_tasks_target sim_worker_tasks_target
 #define lc_worker_running sim_worker_running
 #define lc_worker_outdated sim_worker_outdated
+#define lc_worker_restarts sim_worker_restarts
+#define lc_worker_restarting sim_worker_restarting
 #define lc_group_new sim_group_new
 #define lc_group_set_state sim_group_set_state
 #define lc_group_start sim_group_start

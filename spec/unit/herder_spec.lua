@@ -366,6 +366,38 @@ describe("the herder", function()
     end
   end)
 
+  describe("restart.policy", function()
+    for mode, protocol in pairs { standalone = -1, distributed = 1 } do
+      it("starts what failed again when its time has come, and only that: " .. mode, function()
+        start(protocol, protocol < 0 and { ["offset.storage.file.filename"] = os.tmpname() } or nil)
+        call("CREATE", "c", { config = source { ["tasks.max"] = "2" } })
+        call("CREATE", "d", { config = source() })
+        H.wait("tasks", function() return #H.states_tasks "c" == 2 and #H.states_tasks "d" == 1 end)
+        clear()
+        sim.sim_fails(H.h, "c", 1, 3600000) -- not yet
+        sim.sim_fails(H.h, "c", 0, 150)
+        sim.sim_fails(H.h, "gone", 0, 0)
+        H.wait("the failure", function() return H.states_tasks("c")[1] == tonumber(C.LC_FAILED) end)
+        H.listen()
+        assert.is_nil(H.heard:find("start ", 1, true))
+        expect { "restarting c 0" }
+        H.wait("the task", function() return H.states_tasks("c")[1] == tonumber(C.LC_RUNNING) end)
+        H.listen()
+        assert.truthy(H.heard:find "restarting c 0\nstop c%-0 [^\n]*\nstart c%-0 of 2 STARTED ", H.heard)
+        assert.equal(tonumber(C.LC_FAILED), H.states_tasks("c")[2])
+        clear()
+        sim.sim_fails(H.h, "d", -1, 0)
+        expect { "restarting d -1" }
+        H.wait("the connector", function() return (H.states "d") == tonumber(C.LC_RUNNING) end)
+        H.listen()
+        assert.truthy(H.heard:find "restarting d %-1\nstop d [^\n]*\nstart d STARTED ", H.heard)
+        for _, word in ipairs { "c-1", "gone", "d-0", "put " } do
+          assert.is_nil(H.heard:find(word, 1, true), H.heard)
+        end
+      end)
+    end
+  end)
+
   describe("offsets", function()
     it("of a source are what the store holds", function()
       start()
