@@ -39,6 +39,11 @@ function _M.data_error(message) return errors.new("data_error", message) end
 --- The task or connector fails.
 function _M.fatal(message) return errors.new("fatal", message) end
 
+--- The same, because of its configuration: restart.policy never starts it again.
+function _M.config_error(message)
+  return errors.new("fatal", message, { class = "org.apache.kafka.common.config.ConfigException" })
+end
+
 -- schema and json need the core's functions; loaded when first used
 return setmetatable(_M, {
   __index = function(t, k)

@@ -38,6 +38,7 @@ void mock_produce_error(mock_t *m, int code, int times)
         while (times-- > 0)
                 rd_kafka_mock_push_request_errors(m->mc, 0, 1, (rd_kafka_resp_err_t)code);
 }
+void mock_produce_fine(mock_t *m) { rd_kafka_mock_clear_request_errors(m->mc, 0); }
 void mock_free(mock_t *m)
 {
         rd_kafka_mock_cluster_destroy(m->mc);
@@ -104,6 +105,7 @@ const char *mock_bootstrap(mock_t *m);
 int mock_topic(mock_t *m, const char *name, int n);
 void mock_down(mock_t *m, int down);
 void mock_produce_error(mock_t *m, int code, int times);
+void mock_produce_fine(mock_t *m);
 void mock_free(mock_t *m);
 int mock_read(mock_t *m, const char *topic, long from, int want, int ms, char *out, int size);
 int mock_write(mock_t *m, const char *topic, int partition, const char *value, int len);
@@ -127,6 +129,9 @@ function Cluster:down(yes) lib.mock_down(self.m, yes and 1 or 0) end
 
 --- The next `times` produce requests are answered with this error code.
 function Cluster:produce_error(code, times) lib.mock_produce_error(self.m, code, times or 1) end
+
+--- No more of them.
+function Cluster:produce_fine() lib.mock_produce_fine(self.m) end
 
 --- Values of a topic's partition 0, waiting for `want` of them at most `ms`; want 0: all that come in ms.
 function Cluster:read(topic, want, ms)

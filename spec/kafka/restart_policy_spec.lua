@@ -1,0 +1,163 @@
+-- spec/kafka/restart_policy_spec.lua: restart.policy=on-failure in real workers, distributed and standalone.
+local golden = require "spec.support.golden"
+local http = require "spec.support.http"
+local kafka = require "spec.support.kafka"
+local proc = require "spec.support.proc"
+
+-- fails while a file is there: at the start of the connector, of the task, or in poll; "config": with a ConfigException
+local plugin = [[
+local connect = require "connect"
+local Task = {}
+local function broken(path)
+  local f = io.open(path)
+  if not f then return end
+  local how = f:read "*a"
+  f:close()
+  return how
+end
+local function fail(how)
+  if how == "config" then error(connect.config_error "not like this") end
+  error(connect.fatal("the target is away"))
+end
+function Task:start(ctx) self.flag = ctx.config.flag end
+function Task:poll()
+  local how = broken(self.flag .. ".task")
+  if how then fail(how) end
+end
+return connect.source { name = "Brittle", class = "Brittle", version = "1", task = Task,
+  config = { { "flag", type = "string", required = true, doc = "Files." } },
+  start = function(self, ctx)
+    local how = broken(ctx.config.flag .. ".connector")
+    if how then fail(how) end
+  end }
+]]
+
+describe("restart.policy=on-failure", function()
+  local broker, dir
+  setup(function()
+    broker = kafka.broker()
+    dir = proc.tmpdir "policy"
+    os.execute("mkdir -p " .. dir .. "/plugins")
+    proc.write(dir .. "/plugins/brittle.lua", plugin)
+  end)
+
+  local function standalone()
+    local port = proc.free_port()
+    proc.write(dir .. "/standalone.properties", table.concat({
+      "bootstrap.servers=" .. broker.bootstrap, "listeners=http://127.0.0.1:" .. port,
+      "key.converter=org.apache.kafka.connect.json.JsonConverter", "value.converter=org.apache.kafka.connect.json.JsonConverter",
+      "offset.storage.file.filename=" .. dir .. "/offsets", "plugin.path=" .. dir .. "/plugins" }, "\n") .. "\n")
+    local url = "http://127.0.0.1:" .. port
+    local process = proc.start { os.getenv "LUACONNECT" or "build/luaconnect", "standalone", dir .. "/standalone.properties",
+      name = "standalone", dir = dir }
+    proc.wait_for("the worker", function() return (http.request("GET", url .. "/health")) == 200 end)
+    return { request = function(_, method, path, body) return http.request(method, url .. path, body) end,
+      stop = function() return process:stop(60) end }
+  end
+
+  for _, mode in ipairs { "distributed", "standalone" } do
+    describe(mode .. ":", function()
+      local worker
+      setup(function()
+        worker = mode == "standalone" and standalone()
+          or kafka.worker { broker = broker, config = { ["plugin.path"] = dir .. "/plugins" } }
+      end)
+      teardown(function() assert.equal(0, worker:stop()) end)
+
+      local function put(name, more)
+        local c = { ["connector.class"] = "Brittle", flag = dir .. "/" .. mode .. name, ["restart.policy"] = "on-failure" }
+        for k, v in pairs(more or {}) do c[k] = v end
+        local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", c)
+        assert.is_true(code == 201 or code == 200 or code == 500, text)
+        return c.flag
+      end
+      local function status(name)
+        local code, _, json = worker:request("GET", "/connectors/" .. name .. "/status")
+        return code == 200 and json or nil
+      end
+      local function wait(what, name, f)
+        return proc.wait_for(name .. ": " .. what, function()
+          local s = status(name)
+          return s and f(s) and s
+        end)
+      end
+      local function runs(s) return s.connector.state == "RUNNING" and s.tasks[1] and s.tasks[1].state == "RUNNING" end
+
+      it("starts a task again until it works, and says so in the status", function()
+        local flag = put "t"
+        local s = wait("running", "t", runs)
+        assert.is_nil(s.tasks[1].restart)
+        assert.is_nil(s.connector.restart)
+        proc.write(flag .. ".task", "x")
+        s = wait("failed twice", "t", function(st)
+          local r = st.tasks[1].restart
+          return st.tasks[1].state == "FAILED" and r and r.count >= 1
+        end)
+        local r = s.tasks[1].restart
+        assert.equal("on-failure", r.policy)
+        assert.equal(12, r.max_per_hour)
+        assert.matches("the target is away", r.reason, 1, true)
+        assert.matches("^%d+%-%d+%-%d+T%d+:%d+:%d+%.%d+Z$", r.next_attempt)
+        assert.matches("the target is away", s.tasks[1].trace, 1, true)
+        assert.equal("RUNNING", s.connector.state)
+        os.remove(flag .. ".task")
+        s = wait("running again", "t", runs)
+        assert.is_true(s.tasks[1].restart.count >= 2)
+        assert.is_nil(s.tasks[1].restart.next_attempt)
+        assert.matches("the target is away", s.tasks[1].restart.reason, 1, true)
+        worker:request("DELETE", "/connectors/t")
+      end)
+
+      it("starts a connector again, and then its tasks", function()
+        local flag = dir .. "/" .. mode .. "c"
+        proc.write(flag .. ".connector", "x")
+        put "c"
+        local s = wait("failed", "c", function(st) return st.connector.state == "FAILED" and st.connector.restart end)
+        assert.matches("the target is away", s.connector.restart.reason, 1, true)
+        os.remove(flag .. ".connector")
+        wait("running", "c", runs)
+        worker:request("DELETE", "/connectors/c")
+      end)
+
+      it("leaves alone what is misconfigured, and what has no policy", function()
+        local flag = put "m"
+        local bare = put("b", { ["restart.policy"] = "none" })
+        wait("running", "m", runs)
+        wait("running", "b", runs)
+        proc.write(flag .. ".task", "config")
+        proc.write(bare .. ".task", "x")
+        local s = wait("failed", "m", function(st) return st.tasks[1].state == "FAILED" and st.tasks[1].restart end)
+        assert.equal(0, s.tasks[1].restart.count)
+        assert.equal(golden.null, s.tasks[1].restart.next_attempt)
+        s = wait("failed", "b", function(st) return st.tasks[1].state == "FAILED" end)
+        assert.is_nil(s.tasks[1].restart)
+        os.remove(flag .. ".task")
+        os.remove(bare .. ".task")
+        proc.stays("FAILED for longer than the first pause", function()
+          return status("m").tasks[1].state == "FAILED" and status("b").tasks[1].state == "FAILED"
+        end, 3)
+        -- by hand they start
+        worker:request("POST", "/connectors/m/tasks/0/restart")
+        wait("running by hand", "m", runs)
+        worker:request("DELETE", "/connectors/m")
+        worker:request("DELETE", "/connectors/b")
+      end)
+
+      it("forgets a failed connector that is deleted or stopped meanwhile", function()
+        local flag = put "d"
+        wait("running", "d", runs)
+        proc.write(flag .. ".task", "x")
+        wait("failed", "d", function(st) return st.tasks[1].state == "FAILED" end)
+        worker:request("PUT", "/connectors/d/stop")
+        wait("stopped", "d", function(st) return st.connector.state == "STOPPED" and #st.tasks == 0 end)
+        proc.stays("stopped", function()
+          local st = status "d"
+          return st.connector.state == "STOPPED" and #st.tasks == 0
+        end, 3)
+        worker:request("DELETE", "/connectors/d")
+        proc.wait_for("d to be gone", function() return not status "d" end)
+        proc.stays("gone", function() return not status "d" end, 2)
+      end)
+    end)
+  end
+end)

@@ -1,0 +1,220 @@
+-- Dead letters of a sink task (core/runtime/letters.c, sink_letters.c) on librdkafka's mock cluster, where Kafka refuses
+-- or does not answer; the breaker's arithmetic.
+local core = require "spec.support.core"
+local C, ffi = core.load { "runtime/breaker.h" }
+local worker = require "spec.support.worker"
+local mock = require "spec.support.mock_cluster"
+
+local probe = [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx) self.ctx, self.late = ctx, {} end
+function Task:say(text)
+  local f = assert(io.open(self.ctx.config.out, "a"))
+  f:write(text, "\n")
+  f:close()
+end
+function Task:put(records)
+  local failed = {}
+  for i, r in ipairs(records) do
+    if r.value == "bad" then failed[#failed + 1] = { index = i, error = connect.data_error "bad record" }
+    elseif r.value == "flush" then self.late[1] = r
+    elseif r.value == "what" then
+      for _, x in ipairs { r:detach(), "text", 7 } do
+        local ok, err = pcall(self.ctx.report, self.ctx, x, "e")
+        self:say(tostring(ok) .. " " .. tostring(err))
+      end
+    else self:say(r.value) end
+  end
+  return failed
+end
+function Task:flush()
+  for i, r in pairs(self.late) do
+    self.late[i] = nil
+    self.ctx:report(r, "found out late")
+  end
+end
+return connect.sink { name = "Say", class = "Say", version = "1", task = Task,
+  config = { { "out", type = "string", doc = "Where to." } } }
+]]
+
+describe("dead letters", function()
+  local w, cluster, topic, out
+  local number = 0
+  setup(function() cluster = mock.new() end)
+  teardown(function() cluster:close() end)
+  before_each(function()
+    number = number + 1
+    topic, out = "l" .. number, os.tmpname()
+    cluster:topic(topic, 1)
+    cluster:topic(topic .. "-dlq", 1)
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
+      config = { ["consumer.session.timeout.ms"] = "6000", ["task.shutdown.graceful.timeout.ms"] = "2000" } }
+  end)
+  after_each(function()
+    cluster:produce_fine()
+    w:close()
+    os.remove(out)
+  end)
+
+  local function start(more)
+    local c = { ["connector.class"] = "Say", topics = topic, out = out, ["errors.tolerance"] = "all",
+      ["errors.deadletterqueue.topic.name"] = topic .. "-dlq " }
+    for k, v in pairs(more or {}) do c[k] = v end
+    w:start_task("k" .. number, 0, c)
+  end
+  local function said()
+    local f = assert(io.open(out))
+    local text = f:read "*a"
+    f:close()
+    return text
+  end
+  local function committed() return cluster:committed("connect-k" .. number, topic) end
+  local function wait_said(text)
+    worker.eventually(function() return said():find(text, 1, true) end, said, 30000)
+  end
+  local function wait_committed(n)
+    worker.eventually(function() return committed() == n end, function() return "committed is " .. committed() end, 30000)
+  end
+
+  it("are written, and then offsets are committed", function()
+    cluster:write(topic, { "a", "bad", "b" })
+    start()
+    wait_committed(3)
+    assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
+    assert.equal("a\nb\n", said())
+  end)
+
+  it("are waited for: what comes behind one that is not acknowledged is put, but not committed", function()
+    cluster:write(topic, { "a" })
+    start()
+    wait_committed(1)
+    cluster:produce_error(7, 100000) -- timed out: tried again for ever
+    w:stop_tasks { "k" .. number, 0 }
+    -- what the spec itself writes is refused, too, so it was written before
+    cluster:produce_fine()
+    cluster:write(topic, { "b", "bad", "c" })
+    cluster:produce_error(7, 100000)
+    start()
+    wait_said "c\n"
+    wait_committed(2)
+    worker.sleep(600) -- three flush intervals
+    assert.equal(2, committed())
+    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    -- a stop does not wait for ever, and commits no more than that
+    assert.is_true(worker.took(function() w:stop_tasks { "k" .. number, 0 } end) < 10000)
+    assert.equal(2, committed())
+    cluster:produce_fine()
+    assert.same({}, cluster:read(topic .. "-dlq", 0, 300))
+    -- the next one reads it again and can write it
+    start()
+    wait_committed(4)
+    assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
+  end)
+
+  it("that Kafka refuses fail the task and are not lost", function()
+    cluster:write(topic, { "a", "bad", "b" })
+    cluster:produce_error(29, 1) -- topic authorization failed
+    start()
+    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    assert.equal(1, (trace:find("org.apache.kafka.connect.errors.ConnectException: Could not produce message to dead letter "
+      .. "queue. topic=" .. topic .. "-dlq\n", 1, true)))
+    assert.matches("Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: ", trace, 1, true)
+    assert.matches("at topic " .. topic .. ", partition 0, offset 1", trace, 1, true)
+    assert.is_true(committed() <= 1)
+    w:stop_tasks { "k" .. number, 0 }
+    start()
+    wait_committed(3)
+    assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
+  end)
+
+  it("may be reported in flush, of a record from before; copies and other things cannot", function()
+    cluster:write(topic, { "a", "flush", "what" })
+    start()
+    wait_committed(3)
+    assert.same({ "flush" }, cluster:read(topic .. "-dlq", 1))
+    local text = said()
+    assert.matches("false [^\n]*ctx:report: a record of put expected, not a copy of one\n", text)
+    assert.matches("false [^\n]*ctx:report: a record of put expected, got string\n", text)
+    assert.matches("false [^\n]*ctx:report: a record of put expected, got number\n", text)
+  end)
+
+  it("reported in flush fail the task under tolerance none", function()
+    cluster:write(topic, { "a", "flush" })
+    start { ["errors.tolerance"] = "none" }
+    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    assert.matches("Tolerance exceeded in error handler", trace)
+    assert.matches("Caused by: org.apache.kafka.connect.errors.DataException: found out late", trace, 1, true)
+    assert.same({ "flush" }, cluster:read(topic .. "-dlq", 1))
+    assert.is_true(committed() <= 0)
+  end)
+
+  it("fail the task at its start when the sink would read them", function()
+    start { topics = topic .. "," .. topic .. "-dlq" }
+    local trace = w:wait_state("k" .. number, 0, "FAILED").trace
+    assert.matches("^org.apache.kafka.common.config.ConfigException: The DLQ topic '" .. topic .. "%-dlq' may not be included", trace)
+  end)
+
+  it("are not written while the work may not be its own", function()
+    cluster:write(topic, { "a" })
+    start()
+    wait_committed(1)
+    cluster:write(topic, { "bad", "b" })
+    worker.eventually(function() return committed() == 3 end, nil, 30000)
+    worker.lease(false)
+    cluster:write(topic, { "bad" })
+    worker.sleep(500)
+    assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
+    worker.lease(true)
+    wait_committed(4)
+    assert.same({ "bad", "bad" }, cluster:read(topic .. "-dlq", 2))
+  end)
+end)
+
+describe("the breaker", function()
+  local function new(ratio, window)
+    local b = ffi.new "lc_breaker_t"
+    C.lc_breaker_init(b, core.props { ["errors.deadletterqueue.max.failure.ratio"] = ratio,
+      ["errors.deadletterqueue.failure.window.records"] = window })
+    return b
+  end
+
+  it("is off unless it has a ratio", function()
+    local b = new()
+    assert.is_false(C.lc_breaker_trips(b, 1000, 1000))
+    C.lc_breaker_add(b, 10, 10)
+    assert.equal(0, b.n)
+  end)
+
+  it("judges by the last records, and not by fewer than ten", function()
+    local b = new("0.5", "100")
+    assert.is_false(C.lc_breaker_trips(b, 9, 9))
+    assert.is_true(C.lc_breaker_trips(b, 10, 10))
+    assert.is_false(C.lc_breaker_trips(b, 10, 5)) -- not more than the ratio
+    assert.is_true(C.lc_breaker_trips(b, 10, 6))
+    C.lc_breaker_add(b, 90, 0)
+    assert.is_false(C.lc_breaker_trips(b, 10, 10)) -- 10 of 100
+    assert.is_true(C.lc_breaker_trips(b, 100, 51)) -- the window is full of them alone
+    assert.is_false(C.lc_breaker_trips(b, 1, 0)) -- a batch without failures never trips it
+  end)
+
+  it("forgets what is behind the window", function()
+    local b = new("0.1", "20")
+    for _ = 1, 200 do C.lc_breaker_add(b, 1, 0) end
+    assert.is_true(b.n <= 21 and b.cap <= 32, b.n .. " of " .. b.cap)
+    C.lc_breaker_add(b, 1, 1)
+    assert.is_true(C.lc_breaker_trips(b, 2, 2)) -- 3 of 20 or so
+    for _ = 1, 20 do C.lc_breaker_add(b, 1, 0) end
+    assert.is_false(C.lc_breaker_trips(b, 1, 1)) -- 1 of 20
+    assert.equal(tonumber(b.bad), 0)
+    C.lc_breaker_free(b)
+  end)
+
+  it("takes a window of one record", function()
+    local b = new("0.5", "1")
+    assert.is_true(C.lc_breaker_trips(b, 1, 1))
+    C.lc_breaker_add(b, 1, 0)
+    assert.is_true(C.lc_breaker_trips(b, 1, 1))
+    C.lc_breaker_free(b)
+  end)
+end)
