@@ -95,6 +95,13 @@ add [[
 `\Q..\E` mean the same in both; look-around, back references, possessive counts, inline flags, `\p{..}`, `\b` and
 set operations are refused at validation.
 ]]
+add "### Beyond Kafka Connect"
+add ""
+add [[
+Off unless a connector's config has them, and shown by the validation only then. A Java worker ignores them.
+]]
+local ours = C.lc_connector_config_own_rows(n)
+rows_table(ours, 0, n[0] - 1)
 add "## Client settings"
 add ""
 add [[

@@ -18,7 +18,8 @@ static void restart(lc_herder_t *h, const lc_work_item_t *item)
         lc_err_clear(&err);
         lc_worker_restarting(h->worker, item->connector, item->task);
         if (item->task < 0) {
-                lc_log(LC_INFO, "HERDER", "Restarting connector %s, which failed: restart.policy is on-failure",
+                lc_log(LC_INFO, "HERDER",
+                       "Restarting connector %s, which failed: restart.policy is on-failure",
                        item->connector);
                 lc_stage(h, "restarting connector %s, which failed", item->connector);
                 lc_worker_stop_connector(h->worker, item->connector);

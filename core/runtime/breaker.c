@@ -14,7 +14,8 @@ void lc_breaker_init(lc_breaker_t *b, const lc_props_t *config)
         memset(b, 0, sizeof(*b));
         b->ratio = ratio ? strtod(ratio, NULL) : 0;
         free(ratio);
-        b->window = (uint32_t)lc_connector_config_int(config, "errors.deadletterqueue.failure.window.records");
+        b->window =
+                (uint32_t)lc_connector_config_int(config, "errors.deadletterqueue.failure.window.records");
 }
 
 void lc_breaker_free(lc_breaker_t *b)

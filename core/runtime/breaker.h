@@ -15,8 +15,8 @@ typedef struct lc_breaker_batch {
         uint32_t all, bad;
 } lc_breaker_batch_t;
 typedef struct lc_breaker {
-        double ratio;    /* 0: off */
-        uint32_t window; /* records */
+        double ratio;          /* 0: off */
+        uint32_t window;       /* records */
         lc_breaker_batch_t *v; /* a ring of the last batches */
         uint32_t cap, at, n;
         uint64_t all, bad; /* sums of them */

@@ -176,7 +176,9 @@ static void fail(lc_connector_t *c, const lc_err_t *err)
 
 int64_t lc_connector_restart_at(const lc_connector_t *c)
 {
-        return state_of(c) == FAILED && !lc_connector_stopping(c) ? __atomic_load_n(&c->restart_at, __ATOMIC_ACQUIRE) : 0;
+        return state_of(c) == FAILED && !lc_connector_stopping(c)
+                       ? __atomic_load_n(&c->restart_at, __ATOMIC_ACQUIRE)
+                       : 0;
 }
 
 static void answer(const lc_connector_t *c, change_t *ch, const lc_err_t *err)

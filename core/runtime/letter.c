@@ -50,8 +50,8 @@ void lc_letter_writer_free(lc_letter_writer_t *w)
         free(w);
 }
 
-static int to_bytes(lc_converter_t *cv, const lc_record_t *from, const char *header, const lc_schema_t *schema,
-                    const lc_value_t *v, lc_arena_t *arena, lc_slice_t *out)
+static int to_bytes(lc_converter_t *cv, const lc_record_t *from, const char *header,
+                    const lc_schema_t *schema, const lc_value_t *v, lc_arena_t *arena, lc_slice_t *out)
 {
         lc_buf_t text = LC_BUF_INIT;
         lc_err_t ignored;
@@ -159,8 +159,9 @@ static int add_headers(lc_record_t *r, lc_letter_t *x, const lc_letter_writer_t 
 
                 memset(to, 0, sizeof(*to));
                 to->name = lc_arena_strdup(arena, h->name);
-                if (!to->name || (w ? to_bytes(w->header, from, h->name, h->schema, &h->value, arena, &to->bytes)
-                                    : copy(arena, &h->bytes, &to->bytes)))
+                if (!to->name ||
+                    (w ? to_bytes(w->header, from, h->name, h->schema, &h->value, arena, &to->bytes)
+                       : copy(arena, &h->bytes, &to->bytes)))
                         return -1;
         }
         r->nheaders = from->nheaders;
@@ -190,13 +191,16 @@ static int fill(lc_letter_t *x, const char *topic, bool headers, const lc_letter
                         return -1;
         }
         if (w ? to_bytes(w->key, from, NULL, from->key_schema, &from->key, arena, &r->key_bytes) ||
-                        to_bytes(w->value, from, NULL, from->value_schema, &from->value, arena, &r->value_bytes)
-              : copy(arena, &from->key_bytes, &r->key_bytes) || copy(arena, &from->value_bytes, &r->value_bytes))
+                            to_bytes(w->value, from, NULL, from->value_schema, &from->value, arena,
+                                     &r->value_bytes)
+              : copy(arena, &from->key_bytes, &r->key_bytes) ||
+                            copy(arena, &from->value_bytes, &r->value_bytes))
                 return -1;
         return add_headers(r, x, w, f, headers);
 }
 
-lc_letter_t *lc_letter_new(const char *topic, bool headers, const lc_letter_writer_t *w, const lc_failure_t *f)
+lc_letter_t *lc_letter_new(const char *topic, bool headers, const lc_letter_writer_t *w,
+                           const lc_failure_t *f)
 {
         lc_letter_t *x = lc_calloc(1, sizeof(*x));
 
@@ -241,6 +245,6 @@ void lc_letter_describe(const lc_letter_t *x, lc_err_t *err)
 
         if (x->topic)
                 snprintf(err->detail + used, sizeof(err->detail) - used,
-                         "\tat topic %.249s, partition %" PRId32 ", offset %" PRId64 "\n", x->topic, x->partition,
-                         x->offset);
+                         "\tat topic %.249s, partition %" PRId32 ", offset %" PRId64 "\n", x->topic,
+                         x->partition, x->offset);
 }

@@ -31,7 +31,8 @@ lc_letter_writer_t *lc_letter_writer_new(lc_err_t *err);
 void lc_letter_writer_free(lc_letter_writer_t *w); /* NULL is fine */
 
 /* `topic` outlives it. headers: the ten __connect.errors.*. w: of a source, NULL for a sink. NULL: no memory. */
-lc_letter_t *lc_letter_new(const char *topic, bool headers, const lc_letter_writer_t *w, const lc_failure_t *f);
+lc_letter_t *lc_letter_new(const char *topic, bool headers, const lc_letter_writer_t *w,
+                           const lc_failure_t *f);
 void lc_letter_free(lc_letter_t *x);
 lc_letter_t *lc_letter_of(const lc_batch_t *b);
 /* Without the stack trace, which may be what makes it too large. false: there is none (any more). */

@@ -97,7 +97,8 @@ static void fail(lc_letters_t *l, const lc_letter_t *x, const lc_err_t *cause)
 
         l->failures++;
         lc_letter_describe(x, &err);
-        lc_err_wrap(&err, LC_CLS_CONNECT, "Could not produce message to dead letter queue. topic=%s", l->topic);
+        lc_err_wrap(&err, LC_CLS_CONNECT, "Could not produce message to dead letter queue. topic=%s",
+                    l->topic);
         if (err.kind != LC_FENCED)
                 err.kind = LC_FATAL;
         lc_log(LC_ERROR, "ERRORS", "%s %s", err.msg, err.detail);
@@ -235,8 +236,8 @@ static void report(lc_reporter_t *base, const lc_failure_t *f)
         if (!f->record) {
                 l->requests++;
                 l->failures++;
-                lc_log(LC_ERROR, "ERRORS", "A failure without its record cannot go to the dead letter queue %s",
-                       l->topic);
+                lc_log(LC_ERROR, "ERRORS",
+                       "A failure without its record cannot go to the dead letter queue %s", l->topic);
                 return;
         }
         x = lc_letter_new(l->topic, l->headers, l->writer, f);
@@ -247,7 +248,8 @@ static void report(lc_reporter_t *base, const lc_failure_t *f)
         l->failures++;
         if (!l->failed)
                 lc_err_set(&l->err, LC_FATAL, 0,
-                           "Could not produce message to dead letter queue. topic=%s: out of memory", l->topic);
+                           "Could not produce message to dead letter queue. topic=%s: out of memory",
+                           l->topic);
         l->failed = true;
 }
 
@@ -291,10 +293,11 @@ static int check_loop(const lc_letters_t *l, const lc_props_t *config, lc_err_t 
 
         lc_strv_split(&list, topics ? topics : "");
         if (lc_strv_has(&list, l->topic))
-                rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                    "The DLQ topic '%s' may not be included in the list of topics ('topics=%s') "
-                                    "consumed by the connector",
-                                    l->topic, topics);
+                rc = lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "The DLQ topic '%s' may not be included in the list of topics ('topics=%s') "
+                        "consumed by the connector",
+                        l->topic, topics);
         else if (regex && *regex && lc_topic_regex_matches(regex, l->topic))
                 rc = lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
                                     "The DLQ topic '%s' may not be matched by the regex for the topics "
@@ -359,14 +362,16 @@ static int not_there(const lc_letters_t *l, lc_err_t *why, lc_err_t *err)
         char text[sizeof(why->detail)];
 
         if (why->kind == LC_RETRIABLE) {
-                lc_err_wrap(why, LC_CLS_CONNECT, "Could not initialize dead letter queue with topic=%s", l->topic);
+                lc_err_wrap(why, LC_CLS_CONNECT, "Could not initialize dead letter queue with topic=%s",
+                            l->topic);
                 *err = *why;
                 return -1;
         }
         snprintf(text, sizeof(text), "%s", cause ? cause + strlen(by) : "");
         text[strcspn(text, "\n")] = '\0';
         lc_err_clear(err);
-        lc_err_set(err, LC_FATAL, why->code, "Could not initialize dead letter queue with topic=%s", l->topic);
+        lc_err_set(err, LC_FATAL, why->code, "Could not initialize dead letter queue with topic=%s",
+                   l->topic);
         if (cause) {
                 lc_err_cause(err, "java.util.concurrent.ExecutionException", "%s", text);
                 snprintf(err->detail + strlen(err->detail), sizeof(err->detail) - strlen(err->detail),

@@ -111,7 +111,8 @@ static bool is_final(const lc_err_t *err)
 
                 if (err->cls && !strcmp(err->cls, final[i]))
                         return true;
-                if (!strncmp(err->msg, final[i], len) && err->msg[len] == ':') /* new ConnectException(cause) */
+                if (!strncmp(err->msg, final[i], len) &&
+                    err->msg[len] == ':') /* new ConnectException(cause) */
                         return true;
                 snprintf(line, sizeof(line), "Caused by: %s", final[i]);
                 if (strstr(err->detail, line))

@@ -22,7 +22,8 @@ void lc_restarts_free(lc_restarts_t *r);
  * 0: not. *shown: what the status says of it, JSON, malloc'ed; NULL without the policy. */
 int64_t lc_restarts_failed(lc_restarts_t *r, const char *connector, int task, const lc_props_t *config,
                            const lc_err_t *err, int64_t ran_ms, int64_t now, char **shown);
-void lc_restarts_begun(lc_restarts_t *r, const char *connector, int task, int64_t now); /* it is started again */
+void lc_restarts_begun(lc_restarts_t *r, const char *connector, int task,
+                       int64_t now); /* it is started again */
 /* What the status of one that runs says: NULL when it was never restarted. malloc'ed. */
 char *lc_restarts_shown(lc_restarts_t *r, const char *connector, int task);
 

@@ -117,9 +117,9 @@ bool lc_services_may_work(lc_services_t *s)
 void lc_services_status(lc_services_t *s, const char *connector, int task, lc_state_t state,
                         const char *trace, const char *version, const char *restart)
 {
-        char *shown =
-                !restart && (state == LC_RUNNING || state == LC_PAUSED) ? lc_restarts_shown(s->restarts, connector, task)
-                                                                        : NULL;
+        char *shown = !restart && (state == LC_RUNNING || state == LC_PAUSED)
+                              ? lc_restarts_shown(s->restarts, connector, task)
+                              : NULL;
         lc_status_t st = {.task = task,
                           .state = state,
                           .worker_id = s->worker_id,

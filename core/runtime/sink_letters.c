@@ -96,9 +96,11 @@ static void say_tripped(lc_sink_t *s, uint32_t failed)
         lc_iso8601(lc_wall_ms() + s->tripped_ms, at);
         lc_err_clear(&err);
         lc_err_set(&err, LC_RETRIABLE, 0,
-                   "%u of the last %u records failed, more than errors.deadletterqueue.max.failure.ratio = %g of the "
+                   "%u of the last %u records failed, more than errors.deadletterqueue.max.failure.ratio = "
+                   "%g of the "
                    "last %u: the task pauses and reads them again at %s",
-                   (unsigned)failed, (unsigned)s->batch_all, s->breaker.ratio, (unsigned)s->breaker.window, at);
+                   (unsigned)failed, (unsigned)s->batch_all, s->breaker.ratio, (unsigned)s->breaker.window,
+                   at);
         lc_log(LC_ERROR, "TASK", "%s %s", s->t->label, err.msg);
         trace = lc_err_trace(&err);
         lc_task_status(s->t, LC_PAUSED, trace);

@@ -159,8 +159,8 @@ static void report_failed(lc_task_t *t, const lc_err_t *err, const char *trace)
 
         pthread_mutex_lock(&t->lock);
         if (!t->cancelled) {
-                at = lc_services_failed(t->sv, t->connector, t->id, t->config ? t->config : t->raw_config, err,
-                                        t->began_ms ? now - t->began_ms : 0, &shown);
+                at = lc_services_failed(t->sv, t->connector, t->id, t->config ? t->config : t->raw_config,
+                                        err, t->began_ms ? now - t->began_ms : 0, &shown);
                 lc_services_status(t->sv, t->connector, t->id, LC_FAILED, trace, version, shown);
         }
         pthread_mutex_unlock(&t->lock);
@@ -170,8 +170,9 @@ static void report_failed(lc_task_t *t, const lc_err_t *err, const char *trace)
 
 int64_t lc_task_restart_at(const lc_task_t *t)
 {
-        return __atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) ? __atomic_load_n(&t->restart_at, __ATOMIC_ACQUIRE)
-                                                            : 0;
+        return __atomic_load_n(&t->ended, __ATOMIC_ACQUIRE)
+                       ? __atomic_load_n(&t->restart_at, __ATOMIC_ACQUIRE)
+                       : 0;
 }
 
 void lc_task_rearm(lc_task_t *t)

@@ -4,6 +4,7 @@ local core = require "spec.support.core"
 local C, ffi = core.load { "runtime/breaker.h" }
 local worker = require "spec.support.worker"
 local mock = require "spec.support.mock_cluster"
+local records = require "spec.support.records"
 
 local probe = [[
 local connect = require "connect"
@@ -110,6 +111,24 @@ describe("dead letters", function()
     start()
     wait_committed(4)
     assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
+  end)
+
+  it("hold the sink back when too many are out", function()
+    local list = {}
+    for i = 1, 8000 do list[i] = { value = "bad" } end
+    list[3000].value, list[8000].value = "early", "late"
+    records.produce(cluster:bootstrap(), topic, list)
+    cluster:produce_error(7, 100000)
+    start { ["consumer.override.max.poll.records"] = "500" }
+    worker.sleep(4000) -- the first join of the mock cluster takes 3 s
+    worker.sleep(2000)
+    assert.is_nil(said():find("late", 1, true))
+    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    cluster:produce_fine()
+    wait_said "late\n"
+    wait_committed(8000)
+    assert.equal(7998, #records.read(cluster:bootstrap(), topic .. "-dlq", 7998))
+    assert.equal("early\nlate\n", said())
   end)
 
   it("that Kafka refuses fail the task and are not lost", function()

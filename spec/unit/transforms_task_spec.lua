@@ -32,7 +32,7 @@ function Sink:put(records)
 end
 local rows = { { "topic" }, { "count", type = "int", default = 5 }, { "mark" } }
 local function at(n, name, raise)
-  return connect.transform { name = name, config = { { "at" } }, apply = function(self, r)
+  return connect.transform { name = name, config = { { "at" }, { "times" } }, apply = function(self, r)
     if r.value == self.config.at then raise(self) end
     return r
   end }
@@ -44,7 +44,7 @@ return {
   at(1, "Bug", function() error "a bug" end),
   at(1, "Later", function(self)
     self.n = (self.n or 0) + 1
-    if self.n < 3 then error(connect.retriable "not yet") end
+    if self.n < (tonumber(self.config.times) or 3) then error(connect.retriable "not yet") end
   end),
   connect.transform { name = "Elsewhere", apply = function(_, r) return r:with { topic = r.topic .. "-new", value = r.value .. "!" } end },
   connect.predicate { name = "Is", config = { { "value" } }, test = function(self, r) return r.value == self.config.value end },
@@ -130,6 +130,20 @@ describe("a task with transforms", function()
         ["transforms.e.predicate"] = "no", ["predicates"] = "no", ["predicates.no.type"] = "RecordIsTombstone",
         ["errors.retry.timeout"] = "20000", ["errors.retry.delay.max.ms"] = "301" })
       assert.same({ "v1", "v2", "v3", "v4", "v5" }, cluster:read(topic, 5))
+    end)
+
+    it("stops between two attempts: the record is not skipped, and comes again", function()
+      start("Lines", { transforms = "l", ["transforms.l.type"] = "Later", ["transforms.l.at"] = "v3", ["transforms.l.times"] = "1000",
+        ["errors.retry.timeout"] = "-1", ["errors.tolerance"] = "all" })
+      worker.sleep(1200) -- a long delay has begun
+      assert.is_true(worker.took(function() w:stop_tasks { "c" .. number, 0 } end) < 2000)
+      assert.equal("UNASSIGNED", w:status("c" .. number, 0).state)
+      start("Lines", { transforms = "l", ["transforms.l.type"] = "Later", ["transforms.l.at"] = "v3",
+        ["errors.retry.timeout"] = "-1", ["errors.tolerance"] = "all" })
+      wait_offset(5)
+      local seen = {}
+      for _, v in ipairs(cluster:read(topic, 5)) do seen[v] = true end
+      for i = 1, 5 do assert.is_true(seen["v" .. i]) end
     end)
 
     it("does not start with a config that Java refuses", function()
