@@ -164,12 +164,13 @@ local function fast()
 end
 
 --- Sinks: this record of put failed for good: errors.tolerance and the dead letter queue, as if put had returned it.
--- `err`: an error of connect's, or a text. Raises when the tolerance is exceeded. Also later, of a record that was kept.
+-- `err`: an error of connect's, or a text. Raises when the tolerance is exceeded. Also of a record that was kept.
 function Context:report(r, err)
   fast()
   local batch, at = record.place(r)
   if not batch then
-    error("ctx:report: a record of put expected" .. (type(r) == "table" and ", not a copy of one" or ", got " .. type(r)), 2)
+    local got = type(r) == "table" and "not a copy of one" or "got " .. type(r)
+    error("ctx:report: a record of put expected, " .. got, 2)
   end
   local own = errors.is(err)
   local before = exchange.batch
@@ -295,8 +296,8 @@ local function failures(returned, n)
     local e = f.error
     if e == nil then error(("put: item %d of the failures has no error"):format(i), 0) end
     local own = errors.is(e)
-    out[i] = { index = f.index, kind = own and e.kind or "data_error", message = own and e.message or values.tostring(e),
-      class = own and e.class or nil, detail = own and e.detail or nil }
+    out[i] = own and { index = f.index, kind = e.kind, message = e.message, class = e.class, detail = e.detail }
+      or { index = f.index, kind = "data_error", message = values.tostring(e) }
   end
   return out
 end

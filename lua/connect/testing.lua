@@ -299,8 +299,8 @@ local Harness = {}
 Harness.__index = Harness
 
 local function harness(decl, config)
-  return setmetatable({ decl = decl, config = configured(decl, config), offsets = {}, log = {}, seeks = {}, reported = {},
-    pending = {}, assigned = {}, next_offset = {}, stopped = true }, Harness)
+  return setmetatable({ decl = decl, config = configured(decl, config), offsets = {}, log = {}, seeks = {},
+    reported = {}, pending = {}, assigned = {}, next_offset = {}, stopped = true }, Harness)
 end
 
 --- A new task starts; one that fails to is stopped, as in the worker.

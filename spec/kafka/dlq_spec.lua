@@ -175,7 +175,8 @@ describe("a dead letter queue", function()
       local trace = wait_failed(topic)
       assert.matches("^org.apache.kafka.connect.errors.ConnectException: Could not initialize dead letter queue with topic=no/such name\n",
         trace)
-      assert.matches("Caused by: java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.InvalidTopicException: ", trace, 1, true)
+      assert.matches("Caused by: java.util.concurrent.ExecutionException: "
+        .. "org.apache.kafka.common.errors.InvalidTopicException: ", trace, 1, true)
       assert.matches("\nCaused by: org.apache.kafka.common.errors.InvalidTopicException: ", trace, 1, true)
     end)
 

@@ -121,6 +121,7 @@ function _M.broker(t)
     "offsets.topic.replication.factor=1", "offsets.topic.num.partitions=5",
     "transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
     "group.initial.rebalance.delay.ms=0",
+    "log.retention.ms=-1", -- recorded timestamps are old
   }
   if t.proxied then -- the last line of a name counts
     for _, s in ipairs {
