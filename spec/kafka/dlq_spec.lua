@@ -326,3 +326,38 @@ describe("a dead letter queue", function()
     assert.equal("6", header(got[1], "__connect.errors.offset"))
   end)
 end)
+
+describe("a dead letter queue without the right to make its topic", function()
+  it("fails the task at its start, and is used once it exists", function()
+    local broker = kafka.broker { own = true, settings = {
+      "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "allow.everyone.if.no.acl.found=true" } }
+    local acl, me = "org.apache.kafka.tools.AclCommand", "User:ANONYMOUS"
+    assert.is_true(broker:tool(acl, "--add", "--allow-principal", me, "--operation", "All", "--cluster"))
+    assert.is_true(broker:tool(acl, "--add", "--deny-principal", me, "--operation", "Create", "--topic", "denied"))
+    local worker = kafka.worker { broker = broker }
+    assert.is_true(broker:tool(acl, "--add", "--deny-principal", me, "--operation", "Create", "--cluster"))
+    records.produce(broker.bootstrap, "input", { { value = "1" }, { value = "not json" } })
+    local file = proc.tmpdir "denied" .. "/out"
+    local config = { ["connector.class"] = "FileStreamSink", topics = "input", file = file, ["errors.tolerance"] = "all",
+      ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter", ["value.converter.schemas.enable"] = "false",
+      ["errors.deadletterqueue.topic.name"] = "denied", ["errors.deadletterqueue.topic.replication.factor"] = "1" }
+    worker:request("PUT", "/connectors/denied/config", config)
+    local st = proc.wait_for("the task to be FAILED", function()
+      local s = worker:status "denied"
+      return s and s.tasks[1] and s.tasks[1].state == "FAILED" and s.tasks[1]
+    end)
+    assert.equal(1, (st.trace:find("org.apache.kafka.connect.errors.ConnectException: Could not initialize dead letter queue "
+      .. "with topic=denied\n", 1, true)), st.trace)
+    assert.matches("Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: ", st.trace, 1, true)
+    assert.equal("", proc.read(file) or "")
+    assert.is_true(broker:tool(acl, "--remove", "--force", "--deny-principal", me, "--operation", "Create", "--topic", "denied"))
+    worker:request("POST", "/connectors/denied/tasks/0/restart")
+    proc.wait_for("the letter", function()
+      local s = worker:status "denied"
+      return s.tasks[1].state == "RUNNING" and #broker:values "denied" == 1
+    end)
+    assert.equal("not json", broker:values("denied")[1])
+    assert.equal(0, worker:stop())
+    broker:stop()
+  end)
+end)

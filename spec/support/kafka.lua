@@ -79,11 +79,16 @@ function Broker:records(topic)
   return list
 end
 
+--- Run one of Kafka's tools: broker:tool("kafka.admin.AclCommand", "--add", ...). true when it worked.
+function Broker:tool(class, ...)
+  local p = java { class, "--bootstrap-server", self.bootstrap, name = "tool", dir = self.dir, ... }
+  return p:wait(60) == 0, p:log()
+end
+
 --- Change a setting of a topic: "max.message.bytes=600". true when it worked.
 function Broker:topic_setting(topic, setting)
-  local p = java { "kafka.admin.ConfigCommand", "--bootstrap-server", self.bootstrap, "--alter", "--entity-type", "topics",
-    "--entity-name", topic, "--add-config", setting, name = "config", dir = self.dir }
-  return p:wait(60) == 0
+  return (self:tool("kafka.admin.ConfigCommand", "--alter", "--entity-type", "topics", "--entity-name", topic,
+    "--add-config", setting))
 end
 
 --- Values only, in partition and offset order.

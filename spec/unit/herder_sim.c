@@ -996,6 +996,7 @@ void sim_reconfigure(lc_herder_t *h, const char *name)
 void sim_stop(lc_herder_t *h)
 {
         lc_herder_stop(h);
+        lc_work_free(&outdated);
         while (sim_answer("", -ECANCELED, "the client has stopped"))
                 ;
 }

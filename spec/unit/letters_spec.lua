@@ -215,6 +215,7 @@ describe("the breaker", function()
     assert.is_false(C.lc_breaker_trips(b, 10, 10)) -- 10 of 100
     assert.is_true(C.lc_breaker_trips(b, 100, 51)) -- the window is full of them alone
     assert.is_false(C.lc_breaker_trips(b, 1, 0)) -- a batch without failures never trips it
+    C.lc_breaker_free(b)
   end)
 
   it("forgets what is behind the window", function()
