@@ -354,7 +354,8 @@ static void families(const lc_validation_t *v, bool want[LC_FAMILIES])
 
                 want[LC_FAMILY_PRODUCER] = true;
                 want[LC_FAMILY_CONSUMER] = offsets;
-                want[LC_FAMILY_ADMIN] = offsets || topic_creation(v->props);
+                want[LC_FAMILY_ADMIN] = offsets || topic_creation(v->props) ||
+                                        !blank(lc_props_get(v->props, "errors.deadletterqueue.source.topic.name"));
         } else {
                 bool dlq = !blank(lc_props_get(v->props, "errors.deadletterqueue.topic.name"));
 

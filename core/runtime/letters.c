@@ -142,6 +142,7 @@ static int send_one(lc_letters_t *l, lc_letter_t *x)
         for (;;) {
                 lc_err_clear(&err);
                 if (lc_producer_send(l->producer, r, 1, &err)) {
+                        LC_FAULT("letters.after_send");
                         x->sent = true;
                         l->requests++;
                         l->last_sent = lc_now_ms();

@@ -109,6 +109,8 @@ describe("bad records", function()
         if queue and case.dlq and #case.dlq > 0 then
           local got = records.read(broker.bootstrap, queue, #case.dlq)
           assert.equal(#case.dlq, #got)
+          local topic = proc.run(("kcat -L -b %s -t %s"):format(broker.bootstrap, queue))
+          assert.matches(("topic %q with %d partitions"):format(queue, case.dlq_topic.partitions), topic, 1, true)
           for i, want in ipairs(case.dlq) do
             assert.same({ some(want.key), some(want.value), want.timestamp, want.offset },
               { got[i].key, got[i].value, got[i].timestamp, got[i].offset })
