@@ -113,6 +113,21 @@ describe("dead letters", function()
     assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
   end)
 
+  it("are written when the broker that went away meanwhile is back", function()
+    cluster:write(topic, { "a", "bad", "b" })
+    cluster:produce_error(7, 100000)
+    start()
+    wait_said "b\n"
+    cluster:down(true)
+    worker.sleep(1500)
+    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    cluster:down(false)
+    assert.is_true(committed() <= 1)
+    cluster:produce_fine()
+    wait_committed(3)
+    assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
+  end)
+
   it("hold the sink back when too many are out", function()
     local list = {}
     for i = 1, 8000 do list[i] = { value = "bad" } end
