@@ -381,11 +381,12 @@ static void settle(const kind_info_t *k, lc_props_t *rd)
         }
 }
 
-lc_props_t *lc_client_config(const lc_worker_config_t *wc, lc_client_kind_t kind,
-                             const lc_props_t *connector_config, const char *client_id, lc_err_t *err)
+/* java is freed. */
+static lc_props_t *to_librdkafka(lc_client_kind_t kind, lc_props_t *java, const char *client_id,
+                                 lc_err_t *err)
 {
         const kind_info_t *k = &kinds[kind];
-        lc_props_t *java = lc_client_java_settings(wc, kind, connector_config), *rd = lc_props_new();
+        lc_props_t *rd = lc_props_new();
         int rc = 0;
 
         set_all(rd, base_all);
@@ -427,4 +428,40 @@ lc_props_t *lc_client_config(const lc_worker_config_t *wc, lc_client_kind_t kind
                 return rd;
         lc_props_free(rd);
         return NULL;
+}
+
+lc_props_t *lc_client_config(const lc_worker_config_t *wc, lc_client_kind_t kind,
+                             const lc_props_t *connector_config, const char *client_id, lc_err_t *err)
+{
+        return to_librdkafka(kind, lc_client_java_settings(wc, kind, connector_config), client_id, err);
+}
+
+/* `given`: what a person set, NULL or Connect's default if nobody did. */
+static void force(lc_props_t *java, const char *key, const char *given, const char *value)
+{
+        if (given && strcmp(given, value))
+                lc_log(LC_WARN, "CONFIG",
+                       "The value '%s' for the '%s' property will be ignored as it cannot be overridden for "
+                       "connectors when exactly-once source support is enabled. The value '%s' will be used "
+                       "instead.",
+                       given, key, value);
+        lc_props_set(java, key, value);
+}
+
+lc_props_t *lc_client_config_transactional(const lc_worker_config_t *wc, lc_client_kind_t kind,
+                                           const lc_props_t *connector_config, const char *client_id,
+                                           const char *transactional_id, lc_err_t *err)
+{
+        lc_props_t *java = lc_client_java_settings(wc, kind, connector_config);
+        bool theirs = kind == LC_CLIENT_PRODUCER;
+        const char *idempotence = NULL;
+
+        if (theirs && connector_config)
+                idempotence = prefixed(connector_config, kinds[kind].override, "enable.idempotence");
+        if (theirs && !idempotence)
+                idempotence = prefixed(lc_worker_config_originals(wc), kinds[kind].worker, "enable.idempotence");
+        force(java, "enable.idempotence", idempotence, "true");
+        force(java, "transactional.id", theirs ? lc_props_get(java, "transactional.id") : NULL,
+              transactional_id);
+        return to_librdkafka(kind, java, client_id, err);
 }

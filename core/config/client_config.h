@@ -24,6 +24,11 @@ typedef enum {
  * only assign). */
 lc_props_t *lc_client_config(const lc_worker_config_t *wc, lc_client_kind_t kind,
                              const lc_props_t *connector_config, const char *client_id, lc_err_t *err);
+/* Of a producer with transactions: the id, and idempotence, whatever the settings say (a warning says so).
+ * kind: LC_CLIENT_PRODUCER or LC_CLIENT_INTERNAL_PRODUCER, whose warnings nobody needs. */
+lc_props_t *lc_client_config_transactional(const lc_worker_config_t *wc, lc_client_kind_t kind,
+                                           const lc_props_t *connector_config, const char *client_id,
+                                           const char *transactional_id, lc_err_t *err);
 /* Java's name of the value in force, for what the worker itself must know (max.request.size). NULL: the
  * Java default does not exist. */
 const char *lc_client_java_value(const lc_worker_config_t *wc, lc_client_kind_t kind,

@@ -456,6 +456,18 @@ lc_worker_mode_t lc_worker_config_mode(const lc_worker_config_t *wc)
         return wc->mode;
 }
 
+lc_eos_mode_t lc_worker_config_eos(const lc_worker_config_t *wc)
+{
+        const char *v;
+
+        if (lc_worker_config_mode(wc) != LC_DISTRIBUTED)
+                return LC_EOS_OFF;
+        v = lc_worker_config_str(wc, "exactly.once.source.support");
+        return !v || !strcasecmp(v, "disabled") ? LC_EOS_OFF
+               : !strcasecmp(v, "enabled")      ? LC_EOS_ON
+                                                : LC_EOS_PREPARING;
+}
+
 const lc_providers_t *lc_worker_config_providers(const lc_worker_config_t *wc)
 {
         return wc->providers;

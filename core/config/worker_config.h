@@ -28,6 +28,9 @@ void lc_worker_config_list(const lc_worker_config_t *wc, const char *key, lc_str
 /* As in the file (trimmed), unknown keys included: prefixes, topic settings, converter settings. */
 const lc_props_t *lc_worker_config_originals(const lc_worker_config_t *wc);
 lc_worker_mode_t lc_worker_config_mode(const lc_worker_config_t *wc);
+/* exactly.once.source.support; standalone: always OFF. PREPARING: only the leader's writes are transactions. */
+typedef enum { LC_EOS_OFF, LC_EOS_PREPARING, LC_EOS_ON } lc_eos_mode_t;
+lc_eos_mode_t lc_worker_config_eos(const lc_worker_config_t *wc);
 /* The file's config providers (config/providers.h). */
 const struct lc_providers *lc_worker_config_providers(const lc_worker_config_t *wc);
 /* Call after the plugin scan: "Invalid value X for configuration key.converter: Class X could not be found."

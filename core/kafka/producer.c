@@ -38,6 +38,8 @@ struct lc_producer {
         size_t outstanding;
         rd_kafka_message_t *run; /* _private: the record. Grows: most producers never send many at once */
         uint32_t run_cap;
+        int64_t copied_offset; /* of the last record of send_copy that was acknowledged */
+        lc_err_t copy_err;     /* of the first that was not */
 };
 
 /* Java's defaults of what conf may leave open; its retries end with message.timeout.ms alone. */
@@ -298,12 +300,55 @@ uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc
         return i;
 }
 
+int lc_producer_send_copy(lc_producer_t *p, const char *topic, int32_t partition, const void *key,
+                          size_t key_len, const void *value, size_t value_len, lc_err_t *err)
+{
+        rd_kafka_topic_t *rkt = topic_handle(p, topic, err);
+        rd_kafka_resp_err_t code;
+
+        if (!rkt)
+                return -1;
+        code = rd_kafka_producev(p->client->rk, RD_KAFKA_V_RKT(rkt), RD_KAFKA_V_PARTITION(partition),
+                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                 RD_KAFKA_V_VALUE((void *)value, value_len), RD_KAFKA_V_KEY(key, key_len),
+                                 RD_KAFKA_V_OPAQUE(NULL), RD_KAFKA_V_END);
+        if (code)
+                return lc_kafka_err_set(err, p->client->rk, code, NULL, "Cannot send a record to topic '%s'",
+                                        topic);
+        p->outstanding++;
+        return 0;
+}
+
+int lc_producer_copied(lc_producer_t *p, int64_t *offset, lc_err_t *err)
+{
+        int rc = p->copy_err.kind ? -1 : 0;
+
+        if (rc && err && !err->kind)
+                *err = p->copy_err;
+        if (offset)
+                *offset = p->copied_offset;
+        lc_err_clear(&p->copy_err);
+        p->copied_offset = -1;
+        return rc;
+}
+
+static void report_copy(lc_producer_t *p, const rd_kafka_message_t *m)
+{
+        if (m->err)
+                lc_kafka_err_set(&p->copy_err, p->client->rk, m->err, NULL, "Cannot write to topic '%s'",
+                                 rd_kafka_topic_name(m->rkt));
+        else
+                p->copied_offset = m->offset;
+}
+
 static void report(lc_producer_t *p, const rd_kafka_message_t *m)
 {
         lc_record_t *r = m->_private;
 
         p->outstanding--;
-        if (!m->err) {
+        if (!r) {
+                report_copy(p, m);
+        } else if (!m->err) {
                 p->on_report(p->arg, r, NULL);
         } else {
                 lc_err_t err;

@@ -26,6 +26,12 @@ lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_del
  * queue is full, poll and come again from there. Fewer with err set: records[taken] was refused
  * (LC_DATA: too large, ...; LC_RETRIABLE; LC_FATAL). Records with state LC_REC_DROPPED are skipped. */
 uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc_err_t *err);
+/* One record, copied; its report is not on_report's: lc_producer_copied() tells. partition -1: Kafka's
+ * partitioner on the key. -1 LC_RETRIABLE: the queue is full, poll and come again. */
+int lc_producer_send_copy(lc_producer_t *p, const char *topic, int32_t partition, const void *key,
+                          size_t key_len, const void *value, size_t value_len, lc_err_t *err);
+/* Of the copied records since the last call: -1 and why, if one failed; else 0 and the last one's offset. */
+int lc_producer_copied(lc_producer_t *p, int64_t *offset, lc_err_t *err);
 /* Serve reports for up to ms. Returns their number. */
 int lc_producer_poll(lc_producer_t *p, int ms);
 /* Give up what was not sent yet. It is reported with the code RD_KAFKA_RESP_ERR__PURGE_QUEUE (LC_PURGED)

@@ -71,6 +71,8 @@ void lc_hub_topic_send(lc_hub_topic_t *t, const lc_hub_out_t *out, lc_hub_done_f
 /* All in order, acknowledged within ms; with `seen` also come back through on_record. */
 int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, bool seen, int ms,
                        lc_err_t *err);
+/* What another producer wrote at this place has gone through on_record. */
+int lc_hub_topic_await(lc_hub_topic_t *t, int32_t partition, int64_t offset, int ms, lc_err_t *err);
 /* Wait until everything sent to the topic so far is done; false after ms. */
 bool lc_hub_topic_flush(lc_hub_topic_t *t, int ms);
 

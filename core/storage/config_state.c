@@ -25,7 +25,7 @@ typedef struct conn {
         task_set_t tasks, deferred;
         int count; /* of the last commit */
         int generation, task_count_record;
-        bool inconsistent;
+        bool inconsistent, pending_fencing;
         UT_hash_handle hh;
 } conn_t;
 
@@ -377,6 +377,7 @@ static void on_commit(rec_t *r, const char *name)
         set_clear(&c->deferred);
         c->count = n;
         /* a new set needs a new round of fencing: the task count record counts for the old one only */
+        c->pending_fencing = true;
         changed(r->s);
         say(r, LC_CHANGE_TASKS, name);
         r->change->ntasks = n;
@@ -418,6 +419,7 @@ static void on_fencing(rec_t *r, const char *name)
                 return;
         }
         get(r->s, name)->task_count_record = n;
+        get(r->s, name)->pending_fencing = false;
         changed(r->s);
 }
 
@@ -569,6 +571,7 @@ static void picture(const conn_t *c, lc_config_connector_t *out)
         out->generation = c->generation;
         out->task_count_record = c->task_count_record;
         out->inconsistent = c->inconsistent;
+        out->pending_fencing = c->pending_fencing;
         /* an inconsistent set may claim any number: its old configs are nobody's business */
         if (c->inconsistent || !c->count)
                 return;

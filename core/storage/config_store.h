@@ -27,6 +27,7 @@ typedef struct lc_config_connector {
         int ntasks;            /* the committed count */
         int generation;        /* of task sets, first = 0; -1 none */
         int task_count_record; /* tasks-fencing; -1 none */
+        bool pending_fencing;  /* tasks were committed since that record */
         bool inconsistent;     /* commit without all ids: no tasks to run */
 } lc_config_connector_t;
 
@@ -73,6 +74,13 @@ typedef struct lc_config_store_ops {
                            lc_err_t *err);
         int (*put_logger)(lc_config_store_t *s, const char *logger, const char *level, lc_err_t *err);
         void (*stop)(lc_config_store_t *s); /* frees */
+        /* tasks-fencing-NAME. NULL: nobody needs it here. */
+        int (*put_task_count)(lc_config_store_t *s, const char *name, int count, lc_err_t *err);
+        /* With exactly-once support the leader writes in transactions. claim: earlier leaders cannot write any
+         * more; before that, and once fenced, privileged writes (not put_target, put_logger) fail with
+         * LC_FENCED. NULL: not here. */
+        int (*claim)(lc_config_store_t *s, lc_err_t *err);
+        void (*relinquish)(lc_config_store_t *s);
 } lc_config_store_ops_t;
 struct lc_config_store {
         const lc_config_store_ops_t *ops; /* implementations put their state behind it */

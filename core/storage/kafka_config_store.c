@@ -1,13 +1,17 @@
 /*
  * kafka_config_store.c - the config store over the hub's config topic: state from records, writes by the
  * recipes of storage.md 2.2. Lock: store.lock around the state; events are called without it.
- * spec/unit/config_store_spec.lua, spec/kafka/storage_spec.lua
+ * With exactly-once support the leader's writes are transactions of a producer that is claimed (storage.md 2.2);
+ * it belongs to whoever writes. spec/unit/config_store_spec.lua, spec/kafka/storage_spec.lua
  */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fault.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "convert/json.h"
 #include "kafka/topic_hub.h"
+#include "kafka/transactions.h"
 #include "storage/config_state.h"
 #include "storage/topic_stores.h"
 #include <pthread.h>
@@ -15,6 +19,8 @@
 #include <string.h>
 
 enum { BUDGET_MS = 30000 };
+
+#define LC_CLS_PRIVILEGED_WRITE "org.apache.kafka.connect.storage.PrivilegedWriteException"
 
 typedef struct store {
         lc_config_store_t base;
@@ -24,6 +30,10 @@ typedef struct store {
         lc_config_events_t events;
         void *arg;
         bool started; /* events are wanted */
+        char *name;
+        lc_props_t *leader_conf; /* NULL: plain writes */
+        lc_producer_t *leader;   /* claimed; the writer's */
+        const volatile int *stop;
 } store_t;
 
 static void on_record(void *arg, const lc_hub_record_t *r)
@@ -47,6 +57,7 @@ static int start(lc_config_store_t *base, const lc_config_events_t *events, void
 {
         store_t *s = (store_t *)base;
 
+        s->stop = stop;
         if (lc_hub_topic_start(s->topic, stop, err) < 0)
                 return -1;
         pthread_mutex_lock(&s->lock);
@@ -103,7 +114,89 @@ static lc_buf_t *writes_add(writes_t *w, const char *prefix, const char *name)
         return &w->values[w->n++];
 }
 
-static int writes_send(store_t *s, writes_t *w, bool seen, lc_err_t *err)
+/* ---- the leader's transactions ---- */
+
+static bool stopped(void *arg)
+{
+        return lc_stopped(((store_t *)arg)->stop);
+}
+
+static void relinquish(lc_config_store_t *base)
+{
+        store_t *s = (store_t *)base;
+
+        lc_producer_destroy(s->leader, 0);
+        s->leader = NULL;
+}
+
+static int claim(lc_config_store_t *base, lc_err_t *err)
+{
+        store_t *s = (store_t *)base;
+        lc_err_t why;
+        int rc = -1;
+
+        if (!s->leader_conf)
+                return 0;
+        relinquish(base);
+        lc_err_clear(&why);
+        s->leader = lc_producer_new(s->leader_conf, NULL, NULL, NULL, &why);
+        if (s->leader)
+                rc = lc_txn_init(s->leader, BUDGET_MS, stopped, s, &why);
+        if (!rc)
+                return 0;
+        relinquish(base);
+        if (rc > 0)
+                lc_err_set(&why, LC_FATAL, 0, "The worker is stopping");
+        lc_err_wrap(&why, LC_CLS_CONNECT, "Failed to create and initialize fencable producer for config topic");
+        if (err && !err->kind)
+                *err = why;
+        return -1;
+}
+
+static int transact(store_t *s, const writes_t *w, int64_t *offset, lc_err_t *err)
+{
+        int rc = lc_txn_begin(s->leader, err);
+
+        for (size_t i = 0; !rc && i < w->n; i++)
+                rc = lc_producer_send_copy(s->leader, s->name, 0, w->v[i].key, w->v[i].key_len, w->v[i].value,
+                                           w->v[i].value_len, err);
+        if (!rc) {
+                LC_FAULT("config.before_commit");
+                rc = lc_txn_commit(s->leader, BUDGET_MS, stopped, s, err);
+        }
+        if (rc > 0)
+                rc = lc_err_set(err, LC_FATAL, 0, "The worker is stopping");
+        if (lc_producer_copied(s->leader, offset, rc ? NULL : err))
+                rc = -1;
+        return rc;
+}
+
+/* One batch, one transaction. Any failure: somebody else may lead, the privileges are gone. */
+static int write_privileged(store_t *s, const writes_t *w, bool seen, lc_err_t *err)
+{
+        int64_t offset = -1, end = lc_now_ms() + BUDGET_MS, left;
+        lc_err_t why;
+
+        if (!s->leader)
+                return lc_err_set_cls(err, LC_FENCED, 0, "java.lang.IllegalStateException",
+                                      "Cannot produce to config topic without claiming write privileges first");
+        lc_err_clear(&why);
+        if (transact(s, w, &offset, &why)) {
+                lc_log(LC_WARN, "CONFIG", "Failed to perform fencable send to config topic: %s", why.msg);
+                relinquish(&s->base);
+                lc_err_wrap(&why, LC_CLS_PRIVILEGED_WRITE, "Failed to perform fencable send to config topic");
+                why.kind = LC_FENCED;
+                if (err && !err->kind)
+                        *err = why;
+                return -1;
+        }
+        left = end - lc_now_ms();
+        return seen && offset >= 0
+                       ? lc_hub_topic_await(s->topic, 0, offset, left > 1000 ? (int)left : 1000, err)
+                       : 0;
+}
+
+static int writes_send(store_t *s, writes_t *w, bool privileged, bool seen, lc_err_t *err)
 {
         for (size_t i = 0; i < w->n; i++) {
                 if (!lc_buf_ok(&w->keys[i]) || !lc_buf_ok(&w->values[i]))
@@ -114,7 +207,8 @@ static int writes_send(store_t *s, writes_t *w, bool seen, lc_err_t *err)
                                          .value_len = w->values[i].len,
                                          .partition = 0};
         }
-        return lc_hub_topic_write(s->topic, w->v, w->n, seen, BUDGET_MS, err);
+        return privileged && s->leader_conf ? write_privileged(s, w, seen, err)
+                                            : lc_hub_topic_write(s->topic, w->v, w->n, seen, BUDGET_MS, err);
 }
 
 static void writes_free(writes_t *w)
@@ -128,17 +222,18 @@ static void writes_free(writes_t *w)
         free(w->v);
 }
 
-/* Send, and put Java's sentence over what went wrong. */
-static int finish(store_t *s, writes_t *w, bool seen, const char *sentence, lc_err_t *err)
+/* Send, and put Java's sentence over what went wrong; being fenced has one of its own. */
+static int finish(store_t *s, writes_t *w, bool privileged, const char *sentence, lc_err_t *err)
 {
         lc_err_t why;
         int rc;
 
         lc_err_clear(&why);
-        rc = writes_send(s, w, seen, &why);
+        rc = writes_send(s, w, privileged, privileged, &why);
         writes_free(w);
         if (rc < 0) {
-                lc_err_wrap(&why, LC_CLS_CONNECT, "%s", sentence);
+                if (why.kind != LC_FENCED)
+                        lc_err_wrap(&why, LC_CLS_CONNECT, "%s", sentence);
                 if (err && !err->kind)
                         *err = why;
         }
@@ -227,6 +322,15 @@ static void add_string(lc_buf_t *b, const char *s)
         lc_json_write_string(b, s, strlen(s));
 }
 
+static int put_task_count(lc_config_store_t *base, const char *name, int count, lc_err_t *err)
+{
+        writes_t w;
+
+        writes_init(&w, 1);
+        lc_buf_printf(writes_add(&w, "tasks-fencing-", name), "{\"task-count\":%d}", count);
+        return finish((store_t *)base, &w, true, "Error writing task count record to Kafka", err);
+}
+
 static int put_session_key(lc_config_store_t *base, const char *key, const char *algorithm,
                            int64_t created_ms, lc_err_t *err)
 {
@@ -282,16 +386,31 @@ static void stop(lc_config_store_t *base)
         s->started = false;
         pthread_mutex_unlock(&s->lock);
         lc_hub_topic_detach(s->topic);
+        relinquish(base);
+        lc_props_free(s->leader_conf);
+        free(s->name);
         lc_config_state_free(s->state);
         pthread_mutex_destroy(&s->lock);
         free(s);
 }
 
-static const lc_config_store_ops_t ops = {
-        start,           snapshot,    refresh,    put_connector, remove_connector, put_tasks, put_target,
-        put_session_key, put_restart, put_logger, stop};
+static const lc_config_store_ops_t ops = {.start = start,
+                                          .snapshot = snapshot,
+                                          .refresh = refresh,
+                                          .put_connector = put_connector,
+                                          .remove_connector = remove_connector,
+                                          .put_tasks = put_tasks,
+                                          .put_target = put_target,
+                                          .put_session_key = put_session_key,
+                                          .put_restart = put_restart,
+                                          .put_logger = put_logger,
+                                          .stop = stop,
+                                          .put_task_count = put_task_count,
+                                          .claim = claim,
+                                          .relinquish = relinquish};
 
-lc_config_store_t *lc_config_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
+lc_config_store_t *lc_config_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf,
+                                             const lc_props_t *transactional)
 {
         store_t *s = lc_calloc(1, sizeof(*s));
         lc_hub_topic_conf_t c = *conf;
@@ -299,6 +418,8 @@ lc_config_store_t *lc_config_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_t
         s->base.ops = &ops;
         pthread_mutex_init(&s->lock, NULL);
         s->state = lc_config_state_new(conf->name);
+        s->name = lc_strdup(conf->name);
+        s->leader_conf = transactional ? lc_props_copy(transactional) : NULL;
         c.single_partition = true;
         c.write_ms = BUDGET_MS;
         c.on_record = on_record;

@@ -49,12 +49,32 @@ static int check_topic(const lc_worker_config_t *wc, const char *key, const char
         return name && *name ? 0 : lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG, "%s", text);
 }
 
+/* Of the producer that only the leader has. */
+static lc_props_t *leader_config(const lc_worker_config_t *wc, lc_err_t *err)
+{
+        const char *group = lc_worker_config_str(wc, "group.id"),
+                   *client = lc_worker_config_str(wc, "client.id");
+        char *id = client && *client ? lc_asprintf("%s-%s-configs-leader", group, client)
+                                     : lc_asprintf("%s-configs-leader", group);
+        char *transactional = lc_asprintf("connect-cluster-%s", group);
+        lc_props_t *conf = lc_client_config_transactional(wc, LC_CLIENT_INTERNAL_PRODUCER, NULL, id,
+                                                          transactional, err);
+
+        if (conf) {
+                lc_props_set(conf, "max.in.flight", "5");
+                lc_props_set(conf, "allow.auto.create.topics", "false");
+        }
+        free(transactional);
+        free(id);
+        return conf;
+}
+
 int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc_err_t *err)
 {
         const char *group = lc_worker_config_str(wc, "group.id"),
                    *client = lc_worker_config_str(wc, "client.id");
-        const char *eos = lc_worker_config_str(wc, "exactly.once.source.support");
-        lc_props_t *producer = NULL, *consumer = NULL, *settings;
+        bool committed = lc_worker_config_eos(wc) == LC_EOS_ON;
+        lc_props_t *producer = NULL, *consumer = NULL, *leader = NULL, *settings;
         char *id = NULL;
         lc_hub_topic_conf_t conf;
         int rc = -1;
@@ -71,7 +91,17 @@ int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc
         consumer = producer ? lc_client_config(wc, LC_CLIENT_INTERNAL_CONSUMER, NULL, id, err) : NULL;
         if (!consumer)
                 goto done;
-        out->hub = lc_topic_hub_new(producer, consumer, eos && !strcmp(eos, "enabled"), api_ms(wc), err);
+        if (committed && lc_props_has(consumer, "isolation.level") &&
+            strcmp(lc_props_get_or(consumer, "isolation.level", ""), "read_committed") &&
+            lc_props_has(lc_worker_config_originals(wc), "isolation.level"))
+                lc_log(LC_WARN, "CONFIG",
+                       "The value '%s' for the 'isolation.level' property will be ignored as it cannot be "
+                       "overridden when exactly-once source support is enabled. The value 'read_committed' "
+                       "will be used instead.",
+                       lc_props_get_or(consumer, "isolation.level", ""));
+        if (lc_worker_config_eos(wc) != LC_EOS_OFF && !(leader = leader_config(wc, err)))
+                goto done;
+        out->hub = lc_topic_hub_new(producer, consumer, committed, api_ms(wc), err);
         if (!out->hub)
                 goto done;
 
@@ -108,12 +138,13 @@ int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc
                 .replication = (int)lc_worker_config_int(wc, "config.storage.replication.factor"),
                 .settings = settings,
         };
-        out->config = lc_config_store_kafka_new(out->hub, &conf);
+        out->config = lc_config_store_kafka_new(out->hub, &conf, leader);
         lc_props_free(settings);
         rc = 0;
 done:
         lc_props_free(producer);
         lc_props_free(consumer);
+        lc_props_free(leader);
         free(id);
         return rc;
 }

@@ -11,7 +11,9 @@
 #include "storage/offset_store.h"
 #include "storage/status_store.h"
 
-lc_config_store_t *lc_config_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf);
+/* transactional: librdkafka settings of the leader's producer, copied; NULL: plain writes. */
+lc_config_store_t *lc_config_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf,
+                                             const lc_props_t *transactional);
 lc_offset_store_t *lc_offset_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf);
 lc_status_store_t *lc_status_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf);
 /* One record as if read. With hub NULL the offset store only gets these: for specs. */
