@@ -305,30 +305,6 @@ static int watch_plugins(run_t *r, lc_err_t *err)
         return r->watch ? 0 : -1;
 }
 
-/* What a later version brings must not be promised now: a source that counts on exactly-once would send
- * twice. */
-static int check_supported(const run_t *r, lc_err_t *err)
-{
-        const char *eos;
-
-        if (lc_worker_config_mode(r->config) != LC_DISTRIBUTED)
-                return 0; /* Java ignores the key there, too */
-        eos = lc_worker_config_str(r->config, "exactly.once.source.support");
-        if (eos && !strcasecmp(eos, "enabled"))
-                return lc_err_set_cls(
-                        err, LC_FATAL, 0, LC_CLS_CONFIG,
-                        "Invalid value %s for configuration exactly.once.source.support: exactly-once "
-                        "sources are not supported yet, the worker does not start in order not to send "
-                        "records twice",
-                        eos);
-        if (eos && !strcasecmp(eos, "preparing"))
-                lc_log(LC_WARN, "MAIN",
-                       "exactly.once.source.support=preparing: this worker writes its configs without "
-                       "transactions; "
-                       "keep a worker that supports them as leader before others are set to 'enabled'");
-        return 0;
-}
-
 static int start(run_t *r)
 {
         lc_err_t err;
@@ -341,7 +317,7 @@ static int start(run_t *r)
         if (r->broker)
                 lc_log(LC_WARN, "MAIN", "Embedded broker on %s: its records are lost when this process ends",
                        lc_embedded_broker_bootstrap(r->broker));
-        if (check_supported(r, &err) || scan_plugins(r, &err) || check_converters(r, &err))
+        if (scan_plugins(r, &err) || check_converters(r, &err))
                 return start_failed(&err);
         r->rest = lc_rest_new(r->config, &err);
         if (!r->rest)

@@ -179,10 +179,16 @@ static void check_sink_group(lc_validation_t *v, lc_config_infos_t *undefined)
         free(text);
 }
 
-static bool eos_enabled(const lc_worker_config_t *wc)
+/* The check itself failed: user code. */
+static void unexpected(lc_config_value_t *value, const lc_err_t *err)
 {
-        return lc_worker_config_mode(wc) == LC_DISTRIBUTED &&
-               !strcasecmp(lc_worker_config_str(wc, "exactly.once.source.support"), "enabled");
+        char *text = err->msg[0]
+                             ? lc_asprintf("An unexpected error occurred during validation: %s", err->msg)
+                             : lc_strdup("An unexpected error occurred during validation; please see the "
+                                         "worker logs for more details.");
+
+        lc_strv_add(&value->errors, text);
+        free(text);
 }
 
 static void check_exactly_once(lc_validation_t *v)
@@ -193,19 +199,12 @@ static void check_exactly_once(lc_validation_t *v)
 
         if (value->errors.n || !value->value || strcasecmp(value->value, "required"))
                 return;
-        if (!eos_enabled(v->wc))
+        if (lc_worker_config_eos(v->wc) != LC_EOS_ON)
                 lc_strv_add(&value->errors, "This worker does not have exactly-once source support enabled.");
         if (v->connector->exactly_once)
                 answer = v->connector->exactly_once(v->connector, v->props, &err);
         if (err.kind) {
-                char *text =
-                        err.msg[0]
-                                ? lc_asprintf("An unexpected error occurred during validation: %s", err.msg)
-                                : lc_strdup("An unexpected error occurred during validation; please see the "
-                                            "worker logs for more details.");
-
-                lc_strv_add(&value->errors, text);
-                free(text);
+                unexpected(value, &err);
         } else if (answer == LC_EOS_NULL) {
                 lc_strv_add(
                         &value->errors,
@@ -222,12 +221,25 @@ static void check_exactly_once(lc_validation_t *v)
         }
 }
 
-/* Plugins have no way yet to define their own boundaries: Java's default answer, UNSUPPORTED. */
 static void check_boundary(lc_validation_t *v)
 {
         lc_config_value_t *value = value_of(v, "transaction.boundary");
+        lc_eos_t answer = LC_EOS_UNSUPPORTED;
+        lc_err_t err = {0};
 
-        if (!value->errors.n && value->value && !strcasecmp(value->value, "connector"))
+        if (value->errors.n || !value->value || strcasecmp(value->value, "connector"))
+                return;
+        if (v->connector->boundaries)
+                answer = v->connector->boundaries(v->connector, v->props, &err);
+        if (err.kind)
+                unexpected(value, &err);
+        else if (answer == LC_EOS_NULL)
+                lc_strv_add(&value->errors,
+                            "This connector has returned a null value from its "
+                            "canDefineTransactionBoundaries method, which is not permitted. The connector will "
+                            "be treated as if it cannot define its own transaction boundaries, and cannot be "
+                            "configured with 'transaction.boundary' set to 'connector'.");
+        else if (answer == LC_EOS_UNSUPPORTED)
                 lc_strv_add(&value->errors,
                             "The connector does not support connector-defined transaction boundaries with "
                             "the given "
@@ -350,7 +362,7 @@ static void families(const lc_validation_t *v, bool want[LC_FAMILIES])
 {
         if (v->connector->type == LC_PLUGIN_SOURCE) {
                 bool offsets = lc_worker_config_mode(v->wc) == LC_DISTRIBUTED &&
-                               (eos_enabled(v->wc) || lc_props_get(v->props, "offsets.storage.topic"));
+                               (lc_worker_config_eos(v->wc) == LC_EOS_ON || lc_props_get(v->props, "offsets.storage.topic"));
 
                 want[LC_FAMILY_PRODUCER] = true;
                 want[LC_FAMILY_CONSUMER] = offsets;

@@ -46,6 +46,8 @@ struct lc_plugin {
                         lc_err_t *err);
         /* exactlyOnceSupport(config). NULL: answers LC_EOS_NULL. */
         lc_eos_t (*exactly_once)(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err);
+        /* canDefineTransactionBoundaries(config). NULL: Java's default, UNSUPPORTED. */
+        lc_eos_t (*boundaries)(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err);
         void *impl; /* script/'s */
 };
 typedef struct lc_plugin_family lc_plugin_family_t;

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_MS = 5000, KEY_RETRY_MS = 1000, LEASE_MS = 100 };
+enum { TICK_MS = 5000, KEY_RETRY_MS = 1000, LEASE_MS = 100, CLAIM_RETRY_MS = 250 };
 
 static void on_reconfigure(void *arg, const char *connector)
 {
@@ -39,6 +39,8 @@ static int open_parts(lc_herder_t *h, const volatile int *stop, lc_err_t *err)
                                  .reconfigure = on_reconfigure,
                                  .failed = lc_policy_failed,
                                  .may_work = may_work,
+                                 .fence = lc_dist_ask_fence,
+                                 .verify = lc_dist_ask_verify,
                                  .arg = h};
 
         if (lc_kafka_stores_new(h->deps.config, &d->stores, err) < 0)
@@ -101,6 +103,7 @@ static int rotate_key(lc_distributed_t *d)
                         &err);
         lc_stage_done(h);
         free(key);
+        lc_dist_wrote(d, rc, &err);
         if (rc == 0) {
                 lc_dist_take_snapshot(d);
                 lc_dist_set_state(d);
@@ -113,6 +116,35 @@ static int rotate_key(lc_distributed_t *d)
         d->can_read = false;
         d->read_again_at = lc_now_ms() + KEY_RETRY_MS;
         return -1;
+}
+
+/* A leader that cannot write: was it fenced by accident? Milliseconds to wait, -1: fine. */
+static int reclaim(lc_distributed_t *d, int64_t now)
+{
+        lc_herder_t *h = &d->base;
+        lc_err_t err;
+        int rc;
+
+        if (!d->fenced)
+                return -1;
+        if (!lc_dist_leads(d)) {
+                d->fenced = false;
+                return -1;
+        }
+        if (now < d->claim_at)
+                return (int)(d->claim_at - now);
+        lc_err_clear(&err);
+        lc_stage(h, "reclaiming write privileges for the config topic");
+        rc = lc_dist_claim(d, &err);
+        lc_stage_done(h);
+        if (!rc)
+                return -1;
+        lc_log(LC_WARN, "HERDER",
+               "Unable to claim write privileges for config topic. Will backoff and possibly retry if still the "
+               "leader: %s",
+               err.msg);
+        d->claim_at = lc_now_ms() + CLAIM_RETRY_MS;
+        return CLAIM_RETRY_MS;
 }
 
 static int until(int64_t when, int64_t now, int most)
@@ -147,6 +179,9 @@ static int tick(lc_herder_t *h)
                 return d->rejoining || !d->assignment ? most : LEASE_MS; /* nobody tells when that changes */
         }
         h->ticked = true;
+        wait = reclaim(d, now);
+        if (wait >= 0)
+                return wait;
         if (now >= d->scheduled_at) {
                 d->scheduled_at = INT64_MAX;
                 lc_dist_rejoin(d, "the scheduled rebalance delay has passed");
@@ -198,6 +233,9 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
 
         switch (ev->kind) {
         case LC_HEV_RELOADED: /* it restarts work, of which a rebalance may leave none here */
+        case LC_HEV_FENCE:
+        case LC_HEV_VERIFY:
+        case LC_HEV_FENCED:
         case LC_HEV_VALIDATED:
         case LC_HEV_TASK_CONFIGS: /* they write: in their turn, not during a rebalance */
                 lc_pending_add(h, ev);
@@ -207,6 +245,9 @@ static void event(lc_herder_t *h, lc_hev_t *ev)
                 return;
         case LC_HEV_PUBLISHED:
                 lc_reconfigure_published(h, ev);
+                return;
+        case LC_HEV_FENCE_ANSWER:
+                lc_dist_fence_answered(ev);
                 return;
         case LC_HEV_RECONFIGURE:
                 lc_reconfigure(h, ev->name, NULL);
@@ -273,6 +314,7 @@ static void end(lc_herder_t *h)
                 lc_herder_stop_work(h);
                 h->statuses->ops->flush(h->statuses, LC_STATUS_FLUSH_MS);
         }
+        lc_dist_fence_close(d);
         lc_group_quit(d->group); /* tasks that were abandoned may still ask whether they may work */
 }
 
@@ -290,6 +332,7 @@ static void close_parts(lc_herder_t *h)
                 h->statuses->ops->stop(h->statuses);
         if (h->configs)
                 lc_kafka_stores_free(&d->stores);
+        lc_dist_fence_close(d);
         lc_assignor_free(d->assignor);
         lc_members_free(d->members);
         pthread_mutex_destroy(&d->assign_lock);
@@ -325,5 +368,6 @@ lc_herder_t *lc_herder_distributed_new(const lc_herder_deps_t *deps, lc_err_t *e
         pthread_mutex_init(&d->assign_lock, NULL);
         d->scheduled_at = INT64_MAX;
         d->backoff_retries = LC_BACKOFF_RETRIES;
+        d->claimed = -1;
         return lc_herder_base_init(&d->base, &mode, deps);
 }

@@ -21,6 +21,8 @@ typedef struct lc_restart_order {
         struct lc_restart_order *next;
 } lc_restart_order_t;
 
+typedef struct lc_fencing lc_fencing_t;
+
 typedef struct lc_distributed {
         lc_herder_t base;
         lc_kafka_stores_t stores;
@@ -30,6 +32,10 @@ typedef struct lc_distributed {
         lc_assignor_t *assignor;
         lc_members_t *members; /* locks itself */
         bool check_members;    /* T's: an answer came, is work where it can run? */
+        lc_fencing_t *fencings; /* T's, of the leader */
+        bool fenced;            /* a write as the leader failed: claim the config topic again */
+        int64_t claim_at;
+        int32_t claimed; /* the generation of the group in which it was claimed last */
 
         /* membership */
         lc_assignment_t *assignment; /* the last one delivered; NULL before the first */
@@ -90,14 +96,27 @@ void lc_dist_forget_updates(lc_distributed_t *d);
 /* distributed_internal.c: requests between workers */
 bool lc_dist_admit(lc_herder_t *h, lc_request_t *req);
 void lc_dist_put_tasks(lc_distributed_t *d, lc_request_t *req);
-void lc_dist_fence(lc_distributed_t *d, lc_request_t *req);
 /* A follower's task configs on their way to the leader: 1, LC_HEV_PUBLISHED tells; or -1. */
 int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err);
+/* The question of a task for the leader; takes the ticket unless -1. */
+int lc_dist_send_fence(lc_distributed_t *d, const char *name, lc_ticket_t *ticket, lc_err_t *err);
 int64_t lc_dist_ask_members(lc_distributed_t *d); /* the leader's; when to ask again */
 void lc_dist_member_answered(lc_distributed_t *d, lc_hev_t *ev);
 void lc_dist_check_members(lc_distributed_t *d); /* may ask for a rejoin */
 
+/* fencing.c */
+void lc_dist_fence(lc_distributed_t *d, lc_request_t *req);
+void lc_dist_ask_fence(void *arg, const char *connector, int task, lc_ticket_t *ticket);  /* any thread */
+void lc_dist_ask_verify(void *arg, const char *connector, int task, lc_ticket_t *ticket); /* any thread */
+void lc_dist_gate(lc_distributed_t *d, lc_hev_t *ev); /* LC_HEV_FENCE, _VERIFY, _FENCED in turn; owns it */
+void lc_dist_fence_answered(lc_hev_t *ev);            /* LC_HEV_FENCE_ANSWER; owns it */
+void lc_dist_fence_outdated(lc_distributed_t *d, const char *name); /* it has a new task set */
+void lc_dist_fence_close(lc_distributed_t *d);
+
 /* distributed_requests.c */
+/* What a write to the config topic returned: fenced, the error says that it may be tried again. */
+int lc_dist_wrote(lc_distributed_t *d, int rc, lc_err_t *err);
+int lc_dist_claim(lc_distributed_t *d, lc_err_t *err); /* the config topic, for the leader of this generation */
 bool lc_dist_leading(lc_distributed_t *d, lc_request_t *req); /* false: the request was sent on or answered */
 void lc_dist_request(lc_herder_t *h, lc_hev_t *ev);
 void lc_dist_reconfigured(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);

@@ -110,6 +110,7 @@ static void compare(lc_distributed_t *d, const lc_config_snapshot_t *old, const 
                         note(&d->retarget, c->name);
                 if (was->generation != c->generation || was->ntasks != c->ntasks ||
                     was->inconsistent != c->inconsistent) {
+                        lc_dist_fence_outdated(d, c->name);
                         d->needs_rebalance = true;
                         d->hurry |= was->ntasks > 0; /* tasks that run have to stop */
                         if (lc_config_connector_task_count(c) > 0)

@@ -118,36 +118,11 @@ void lc_dist_put_tasks(lc_distributed_t *d, lc_request_t *req)
                          req->connector);
                 rc = h->configs->ops->put_tasks(h->configs, req->connector, req->tasks, req->ntasks, &err);
                 lc_stage_done(h);
-                if (rc < 0)
+                if (lc_dist_wrote(d, rc, &err) < 0)
                         lc_request_fail_err(req, 500, &err);
                 else
                         lc_request_answer(req, 204);
         }
-        lc_config_snapshot_unref(s);
-}
-
-/* A source task of a worker with exactly-once support wants the producers of earlier task sets fenced. */
-void lc_dist_fence(lc_distributed_t *d, lc_request_t *req)
-{
-        lc_herder_t *h = &d->base;
-        lc_config_snapshot_t *s;
-        const lc_config_connector_t *c;
-
-        if (!lc_dist_leads(d))
-                lc_log(LC_DEBUG, "HERDER", "Only the leader may perform zombie fencing.");
-        if (!lc_dist_leading(d, req))
-                return;
-        s = h->configs->ops->snapshot(h->configs);
-        c = lc_config_snapshot_find(s, req->connector);
-        if (!c || !c->config)
-                lc_request_fail(req, 404, "Connector %s not found", req->connector);
-        else if (!strcmp(lc_connector_type(h->deps.plugins, c->config), "sink"))
-                lc_request_fail(req, 400, "Connector %s is not a source connector", req->connector);
-        else /* the round of fencing has its place here */
-                lc_request_fail(req, 500,
-                                "The leader of this cluster cannot fence the tasks of connector %s: this "
-                                "version has no support for exactly-once source connectors",
-                                req->connector);
         lc_config_snapshot_unref(s);
 }
 
@@ -252,28 +227,47 @@ static int sign(lc_distributed_t *d, lc_http_call_t *call, lc_err_t *err)
         return rc;
 }
 
-int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err)
+/* NULL with err: nobody to send it to. */
+static lc_http_call_t *call_leader(lc_distributed_t *d, const char *method, const char *name, const char *rest,
+                                   const char *nowhere, lc_err_t *err)
 {
-        lc_herder_t *h = &d->base;
         const char *leader = d->assignment ? d->assignment->leader_url : NULL;
         lc_buf_t url = LC_BUF_INIT;
         lc_http_call_t *call;
 
-        if (!d->assignment || d->assignment->is_leader)
-                return lc_err_set(err, LC_RETRIABLE, 0, "This worker may not lead the cluster any more");
-        if (!leader || !leader[0])
-                return lc_err_set(
-                        err, LC_RETRIABLE, 0,
-                        "Request to leader to reconfigure connector tasks failed because the URL of "
-                        "the leader's REST interface is empty!");
-        if (!h->deps.http)
-                return lc_err_set(err, LC_RETRIABLE, 0, "There is no HTTP client for requests to the leader");
+        if (!d->assignment || d->assignment->is_leader) {
+                lc_err_set(err, LC_RETRIABLE, 0, "This worker may not lead the cluster any more");
+                return NULL;
+        }
+        if (!leader || !leader[0]) {
+                lc_err_set(err, LC_RETRIABLE, 0, "%s", nowhere);
+                return NULL;
+        }
+        if (!d->base.deps.http) {
+                lc_err_set(err, LC_RETRIABLE, 0, "There is no HTTP client for requests to the leader");
+                return NULL;
+        }
         start_url(&url, leader);
         lc_buf_adds(&url, "connectors/");
         add_segment(&url, name);
-        lc_buf_adds(&url, "/tasks?forward=false");
-        call = lc_http_call_new("POST", url.p);
+        lc_buf_adds(&url, rest);
+        call = lc_http_call_new(method, url.p);
         lc_buf_free(&url);
+        call->max_answer = MOST_ANSWER;
+        add_header(call, "Accept", "application/json");
+        return call;
+}
+
+int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const *tasks, int n, lc_err_t *err)
+{
+        lc_http_call_t *call =
+                call_leader(d, "POST", name, "/tasks?forward=false",
+                            "Request to leader to reconfigure connector tasks failed because the URL of "
+                            "the leader's REST interface is empty!",
+                            err);
+
+        if (!call)
+                return -1;
         lc_buf_addc(&call->body, '[');
         for (int i = 0; i < n; i++) {
                 if (i)
@@ -282,16 +276,33 @@ int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const 
         }
         lc_buf_addc(&call->body, ']');
         call->has_body = true;
-        call->max_answer = MOST_ANSWER;
         add_header(call, "Content-Type", "application/json");
-        add_header(call, "Accept", "application/json");
         if (sign(d, call, err) < 0) {
                 lc_http_call_free(call);
                 return -1;
         }
         lc_log(LC_DEBUG, "HERDER", "Forwarding task configurations for connector %s to leader %s", name,
-               leader);
-        submit(h, call, lc_hev_new(h, LC_HEV_PUBLISHED, name));
+               d->assignment->leader_url);
+        submit(&d->base, call, lc_hev_new(&d->base, LC_HEV_PUBLISHED, name));
+        return 1;
+}
+
+int lc_dist_send_fence(lc_distributed_t *d, const char *name, lc_ticket_t *ticket, lc_err_t *err)
+{
+        lc_http_call_t *call = call_leader(d, "PUT", name, "/fence?forward=false", LC_NO_LEADER_URL, err);
+        lc_hev_t *ev;
+
+        if (!call)
+                return -1;
+        if (sign(d, call, err) < 0) {
+                lc_http_call_free(call);
+                return -1;
+        }
+        lc_log(LC_DEBUG, "HERDER", "Forwarding zombie fencing request for connector %s to leader at %s", name,
+               call->url);
+        ev = lc_hev_new(&d->base, LC_HEV_FENCE_ANSWER, name);
+        ev->ticket = ticket;
+        submit(&d->base, call, ev);
         return 1;
 }
 

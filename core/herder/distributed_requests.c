@@ -53,6 +53,44 @@ static void to_owner(lc_distributed_t *d, lc_request_t *req, int task)
         lc_buf_free(&url);
 }
 
+int lc_dist_wrote(lc_distributed_t *d, int rc, lc_err_t *err)
+{
+        if (rc < 0 && err->kind == LC_FENCED) {
+                lc_log(LC_WARN, "HERDER",
+                       "Failed to write to config topic as leader; will rejoin group if necessary and, if still "
+                       "leader, attempt to reclaim write privileges for the config topic: %s",
+                       err->msg);
+                d->fenced = true;
+                lc_err_wrap(err, LC_CLS_CONNECT,
+                            "Failed to write to config topic; this may be due to a transient error and the "
+                            "request can be safely retried");
+                err->kind = LC_RETRIABLE;
+        }
+        return rc;
+}
+
+/* Earlier leaders may have written since the last time, unless no generation lies between. */
+int lc_dist_claim(lc_distributed_t *d, lc_err_t *err)
+{
+        lc_herder_t *h = &d->base;
+        int32_t generation = d->assignment->generation;
+
+        if (!h->configs->ops->claim)
+                return 0;
+        if (!d->fenced && d->claimed >= 0 && generation - d->claimed <= 1) {
+                d->claimed = generation;
+                return 0;
+        }
+        d->claimed = -1;
+        if (h->configs->ops->claim(h->configs, err) < 0) {
+                d->fenced = true;
+                return -1;
+        }
+        d->fenced = false;
+        d->claimed = generation;
+        return 0;
+}
+
 static bool in_store(lc_herder_t *h, const char *name)
 {
         lc_config_snapshot_t *s = h->configs->ops->snapshot(h->configs);
@@ -85,7 +123,7 @@ static void put_config(lc_distributed_t *d, lc_hev_t *ev)
                                             req->op == LC_REQ_CREATE ? req->initial_state : LC_TARGET_NONE,
                                             &err);
         lc_stage_done(h);
-        if (rc < 0) {
+        if (lc_dist_wrote(d, rc, &err) < 0) {
                 lc_request_fail_err(req, 500, &err);
                 goto done;
         }
@@ -133,7 +171,7 @@ static void delete (lc_distributed_t *d, lc_request_t *req)
         lc_stage(h, "removing the config for connector %s from the config topic", req->connector);
         rc = h->configs->ops->remove_connector(h->configs, req->connector, &err);
         lc_stage_done(h);
-        if (rc < 0)
+        if (lc_dist_wrote(d, rc, &err) < 0)
                 lc_request_fail_err(req, 500, &err);
         else
                 lc_request_answer(req, 204);
@@ -161,7 +199,7 @@ static void stop(lc_distributed_t *d, lc_request_t *req)
                 rc = h->configs->ops->put_target(h->configs, req->connector, LC_TARGET_STOPPED, &err);
         }
         lc_stage_done(h);
-        if (rc < 0) {
+        if (lc_dist_wrote(d, rc, &err) < 0) {
                 lc_request_fail_err(req, 500, &err);
                 return;
         }
@@ -213,8 +251,10 @@ static void restart_with_plan(lc_distributed_t *d, lc_request_t *req)
         if (!lc_dist_leading(d, req))
                 return;
         lc_err_clear(&err);
-        if (h->configs->ops->put_restart(h->configs, req->connector, req->only_failed, req->include_tasks,
-                                         &err) < 0) {
+        if (lc_dist_wrote(d,
+                          h->configs->ops->put_restart(h->configs, req->connector, req->only_failed,
+                                                       req->include_tasks, &err),
+                          &err) < 0) {
                 lc_request_fail_err(req, 500, &err);
                 return;
         }
@@ -305,7 +345,7 @@ int lc_dist_publish(lc_herder_t *h, const char *name, lc_props_t *const *tasks, 
         lc_stage(h, "writing %d task configs for connector %s to the config topic", n, name);
         rc = h->configs->ops->put_tasks(h->configs, name, tasks, n, err);
         lc_stage_done(h);
-        return rc;
+        return lc_dist_wrote(d, rc, err);
 }
 
 /* A restart acts on what runs: it has to see the newest config first. */
@@ -321,6 +361,10 @@ void lc_dist_request(lc_herder_t *h, lc_hev_t *ev)
 
         if (ev->kind == LC_HEV_TASK_CONFIGS) {
                 lc_reconfigure_result(h, ev);
+                return;
+        }
+        if (ev->kind == LC_HEV_FENCE || ev->kind == LC_HEV_VERIFY || ev->kind == LC_HEV_FENCED) {
+                lc_dist_gate(d, ev);
                 return;
         }
         if (ev->kind == LC_HEV_VALIDATED) {

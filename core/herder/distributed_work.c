@@ -249,6 +249,20 @@ static void clean_statuses(lc_distributed_t *d)
         lc_config_snapshot_unref(s);
 }
 
+static void claim(lc_distributed_t *d)
+{
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        lc_stage(&d->base, "claiming write privileges for the config topic");
+        if (lc_dist_claim(d, &err) < 0)
+                lc_log(LC_ERROR, "HERDER",
+                       "Unable to claim write privileges for config topic after being elected leader during "
+                       "rebalance: %s",
+                       err.msg);
+        lc_stage_done(&d->base);
+}
+
 /* The first eager assignment after cooperative ones came while everything ran: nobody stopped for it. What it
  * gives to one may still run on another, so all stop now and the next round deals work that runs nowhere. */
 static void turn_eager(lc_distributed_t *d)
@@ -290,9 +304,13 @@ void lc_dist_assigned(lc_distributed_t *d, lc_hev_t *ev)
                a->revoked.n, d->assigned.n, (int)a->delay_ms);
         if (a->is_leader) {
                 clean_statuses(d);
+                claim(d);
                 lc_members_say_missing(d->members, h->config);
         } else {
                 lc_members_forget(d->members);
+                if (h->configs->ops->relinquish)
+                        h->configs->ops->relinquish(h->configs);
+                d->claimed = -1;
         }
         if (a->protocol == 0 && d->running.n)
                 turn_eager(d);

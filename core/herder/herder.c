@@ -103,6 +103,13 @@ void lc_hev_free(lc_hev_t *ev)
         free(ev->level);
         free(ev->url);
         lc_buf_free(&ev->answer);
+        if (ev->ticket) {
+                lc_err_t err;
+
+                lc_err_clear(&err);
+                lc_err_set(&err, LC_FATAL, 0, LC_SHUTTING_DOWN);
+                lc_ticket_answer(ev->ticket, &err);
+        }
         free(ev->err);
         free(ev);
 }

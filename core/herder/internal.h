@@ -16,6 +16,7 @@
 #include "base/queue.h"
 #include "herder/herder.h"
 #include "herder/restart.h"
+#include "runtime/ticket.h"
 #include <pthread.h>
 
 #define LC_SHUTTING_DOWN "Worker is shutting down"
@@ -40,6 +41,10 @@ typedef enum {
         LC_HEV_MEMBER,    /* name, url, answer or err: which connector classes a member has */
         LC_HEV_FAILED,    /* something is to be restarted by its policy: look at it */
         LC_HEV_RELOADED,  /* answer: plugins were loaded; what uses them is restarted */
+        LC_HEV_FENCE,        /* name, task, ticket: a source task wants its predecessors fenced */
+        LC_HEV_VERIFY,       /* name, task, ticket: and is it still wanted itself? */
+        LC_HEV_FENCED,       /* name, generation, err: the end of a round of fencing */
+        LC_HEV_FENCE_ANSWER, /* ticket, err: the leader's answer */
         LC_HEV_FATAL      /* err */
 } lc_hev_kind_t;
 
@@ -60,6 +65,8 @@ struct lc_hev {
         bool only_failed, include_tasks, updated, validate_only;
         int16_t protocol;
         struct lc_assignment *assignment;
+        struct lc_ticket *ticket; /* answered at the latest when the event is freed */
+        int task, generation;
         char *level, *url;
         lc_buf_t answer;
         int64_t stalled_at; /* monotonic: its request met a rebalance then; 0: not yet */
@@ -203,6 +210,8 @@ struct lc_hconn {
         int64_t tried_at; /* the first of the attempts that failed since */
         int task_high;    /* highest committed task count seen while the connector exists */
         int busy;         /* standalone: an operation is in flight */
+        int *generations; /* of the task sets that the tasks here were started from, by task */
+        int ngenerations;
         lc_hconn_t *next;
 };
 lc_hconn_t *lc_hconn_get(lc_herder_t *h, const char *name);
@@ -216,6 +225,7 @@ void lc_start_connector(lc_herder_t *h, const char *name, lc_request_t *req);
 void lc_target_connector(lc_herder_t *h, const char *name, lc_target_state_t target);
 void lc_connector_event(lc_herder_t *h, lc_hev_t *ev); /* LC_HEV_CONNECTOR; owns it */
 int lc_start_task(lc_herder_t *h, const char *name, int task, lc_err_t *err);
+int lc_hconn_task_generation(lc_herder_t *h, const char *name, int task); /* -1: never started here */
 void lc_herder_stop_work(lc_herder_t *h); /* the worker ends */
 
 #endif

@@ -34,8 +34,26 @@ lc_hconn_t *lc_hconn_get(lc_herder_t *h, const char *name)
 
 static void free_conn(lc_hconn_t *c)
 {
+        free(c->generations);
         free(c->name);
         free(c);
+}
+
+static void remember_generation(lc_hconn_t *c, int task, int generation)
+{
+        if (task >= c->ngenerations) {
+                c->generations = lc_realloc(c->generations, (size_t)(task + 1) * sizeof(*c->generations));
+                while (c->ngenerations <= task)
+                        c->generations[c->ngenerations++] = -1;
+        }
+        c->generations[task] = generation;
+}
+
+int lc_hconn_task_generation(lc_herder_t *h, const char *name, int task)
+{
+        const lc_hconn_t *c = lc_hconn_get(h, name);
+
+        return task >= 0 && task < c->ngenerations ? c->generations[task] : -1;
 }
 
 void lc_hconn_prune(lc_herder_t *h)
@@ -303,6 +321,7 @@ int lc_start_task(lc_herder_t *h, const char *name, int task, lc_err_t *err)
         if (task < 0 || task >= n)
                 return lc_err_set(err, LC_FATAL, 0, "Task %s-%d is not in the config", name, task);
         lc_log(LC_INFO, "HERDER", "Starting task %s-%d", name, task);
+        remember_generation(lc_hconn_get(h, name), task, cc->generation);
         return lc_worker_start_task(h->worker, name, task, cc->config, n, cc->tasks[task], cc->target, err);
 }
 

@@ -26,6 +26,9 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         s->reconfigure = deps->reconfigure;
         s->failed = deps->failed;
         s->may_work = deps->may_work;
+        s->fence = deps->fence;
+        s->verify = deps->verify;
+        s->exactly_once = !deps->local && lc_worker_config_eos(deps->config) == LC_EOS_ON;
         s->arg = deps->arg;
         s->local = deps->local;
         s->restarts = lc_restarts_new();

@@ -1,7 +1,8 @@
 /*
- * source_task.c - the loop of a source task: poll, transform, convert, send, reports, offsets.
+ * source_task.c - the loop of a source task: poll, transform, convert, send, reports. Its offsets are
+ * source_commit.c's, with exactly-once support source_transaction.c's.
  *
- * Threads:   the task's; an offset store's callback only marks its commit as done and wakes the task.
+ * Threads:   the task's.
  * Ownership: a batch from poll is held until all its records were accepted or dropped; the producer and the
  *            tracker hold it record by record after that.
  * Source:    worker-tasks 3.   Tests: spec/unit/source_task_spec.lua (mock cluster), spec/kafka
@@ -11,10 +12,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "config/client_config.h"
-#include "kafka/producer.h"
-#include "runtime/task.h"
-#include "runtime/topic_creation.h"
-#include "runtime/tracker.h"
+#include "runtime/source.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +20,6 @@
 
 enum {
         UNDELIVERED_MS = 10000,
-        HOLD_MS = 100, /* while the work may not be ours: until offsets are looked at again */
         IDLE_MIN_MS = 100,
         IDLE_MAX_MS = 1000, /* after a poll without records */
         FULL_MS = 100,      /* the producer's queue is full, or a send may be tried again */
@@ -31,40 +28,7 @@ enum {
                                three threads, two connections and 0.1 % of a core */
 };
 
-/* One offset commit that is out. The store may call back after the task has gone. */
-typedef struct commit {
-        int refs; /* atomic: the task, the store */
-        lc_task_t *task;
-        int done;     /* atomic */
-        lc_err_t err; /* valid once done */
-} commit_t;
-
-typedef struct source {
-        lc_task_t *t;
-        lc_props_t *conf;        /* the producer's */
-        lc_producer_t *producer; /* NULL while the source rests */
-        int64_t last_sent;
-        lc_topic_creation_t *creation;
-        lc_tracker_t *tracker;
-        lc_batch_t *batch;  /* being sent */
-        uint32_t at, limit; /* records[at..limit) are left to send */
-        bool scattered;     /* the producer may have taken later records before an earlier one */
-        bool failed_after; /* `after` happened at records[limit]: the task fails when those before are sent */
-        lc_err_t after;
-        bool send_failed; /* a delivery failed under tolerance none */
-        lc_err_t send_err;
-        bool commits_records; /* the script has commit_record */
-        lc_record_t **purged; /* taken back from the producer while the work was not ours: to be sent again */
-        size_t npurged, at_purged;
-        bool closing;
-        lc_topics_used_t topics;
-        int64_t now; /* of this round */
-        int64_t next_commit, commit_deadline;
-        commit_t *commit;
-        int idle_ms;
-        uint64_t undelivered; /* records that failed since the last line about them */
-        int64_t undelivered_said;
-} source_t;
+typedef lc_source_t source_t;
 
 /* ---- the producer ----------------------------------------------------------------------------- */
 
@@ -81,21 +45,17 @@ static int open_producer(source_t *s, lc_err_t *err)
         return s->producer ? 0 : -1;
 }
 
-static void serve_reports(source_t *s, int ms)
+void lc_source_serve_reports(source_t *s, int ms)
 {
         if (s->producer)
                 lc_producer_poll(s->producer, ms);
         lc_letters_serve(s->t->letters);
 }
 
-static size_t outstanding(const source_t *s)
-{
-        return s->producer ? lc_producer_outstanding(s->producer) : 0;
-}
-
 static void close_when_resting(source_t *s)
 {
-        if (!s->producer || outstanding(s) || s->now - s->last_sent < REST_MS)
+        /* one with transactions stays: another with its id could fence the next owner's */
+        if (!s->producer || s->txn || lc_source_outstanding(s) || s->now - s->last_sent < REST_MS)
                 return;
         lc_log(LC_DEBUG, "TASK", "%s No records for %d s: the producer is closed until there are some",
                s->t->label, REST_MS / 1000);
@@ -104,190 +64,9 @@ static void close_when_resting(source_t *s)
         lc_topic_creation_rest(s->creation);
 }
 
-/* ---- offsets ---------------------------------------------------------------------------------- */
-
-static void commit_unref(commit_t *c)
-{
-        if (__atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
-                return;
-        lc_task_unref(c->task);
-        free(c);
-}
-
-/* On any thread. */
-static void on_offsets_written(void *arg, const lc_err_t *err)
-{
-        commit_t *c = arg;
-
-        if (err)
-                c->err = *err;
-        __atomic_store_n(&c->done, 1, __ATOMIC_RELEASE);
-        lc_waker_wake(&c->task->waker);
-        commit_unref(c);
-}
-
-static void offsets_context(const lc_task_t *t, bool on)
-{
-        char context[120];
-
-        snprintf(context, sizeof(context), "%.90s|task-%d%s", t->connector, t->id, on ? "|offsets" : "");
-        lc_log_context(context);
-}
-
-static void committed(source_t *s)
-{
-        lc_err_t err;
-
-        if (!lc_task_may_call(s->t))
-                return;
-        lc_err_clear(&err);
-        if (!lc_script_commit(s->t->script, &err))
-                return;
-        lc_log(LC_ERROR, "OFFSET", "%s Exception thrown while calling task.commit(): %s", s->t->label,
-               err.msg);
-        lc_task_call_failed(s->t, &err);
-}
-
-static void harvest(source_t *s)
-{
-        lc_err_t err;
-
-        lc_err_clear(&err);
-        if (lc_tracker_harvest(s->tracker, &err))
-                lc_log(LC_ERROR, "OFFSET",
-                       "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets "
-                       "under "
-                       "namespace %s. %s",
-                       s->t->connector, err.msg);
-}
-
-static void start_commit(source_t *s)
-{
-        lc_task_t *t = s->t;
-        const lc_offset_entry_t *entries;
-        uint64_t acked = lc_tracker_take_count(s->tracker);
-        size_t n;
-
-        offsets_context(t, true);
-        lc_log(acked ? LC_INFO : LC_DEBUG, "OFFSET",
-               "%s Committing offsets for %" PRIu64 " acknowledged messages", t->label, acked);
-        n = lc_tracker_begin(s->tracker, &entries);
-        if (!n) {
-                lc_tracker_end(s->tracker, true);
-                committed(s);
-        } else if (!lc_services_enter(t->sv)) {
-                lc_tracker_end(s->tracker, false);
-        } else {
-                commit_t *c = lc_calloc(1, sizeof(*c));
-                c->refs = 2;
-                c->task = lc_task_ref(t);
-                s->commit = c;
-                s->commit_deadline = lc_now_ms() + t->sv->flush_timeout_ms;
-                LC_FAULT("source.before_offset_write");
-                t->sv->offsets->ops->set(t->sv->offsets, t->connector, entries, n, on_offsets_written, c);
-                lc_services_leave(t->sv);
-        }
-        offsets_context(t, false);
-}
-
-/* Look after the commit that is out. */
-static void check_commit(source_t *s)
-{
-        lc_task_t *t = s->t;
-        commit_t *c = s->commit;
-        bool done, ok;
-
-        if (!c)
-                return;
-        done = __atomic_load_n(&c->done, __ATOMIC_ACQUIRE) != 0;
-        if (!done && s->now < s->commit_deadline)
-                return;
-        ok = done && !c->err.kind;
-        offsets_context(t, true);
-        if (!done)
-                lc_log(LC_ERROR, "OFFSET",
-                       "%s Timed out waiting to flush offsets to storage; will try again on next flush "
-                       "interval "
-                       "with latest offsets",
-                       t->label);
-        else if (!ok)
-                lc_log(LC_ERROR, "OFFSET", "%s Failed to flush offsets to storage: %s", t->label, c->err.msg);
-        s->commit = NULL;
-        commit_unref(c);
-        lc_tracker_end(s->tracker, ok);
-        s->next_commit = s->now + t->sv->flush_interval_ms;
-        if (ok) {
-                LC_FAULT("source.after_offset_write");
-                committed(s);
-        }
-        offsets_context(t, false);
-}
-
-/* Harvest; commit when it is time. */
-static void tend_offsets(source_t *s)
-{
-        s->now = lc_now_ms();
-        harvest(s);
-        check_commit(s);
-        if (!s->commit && s->now >= s->next_commit) {
-                /* what failed before what is acknowledged must be in the dead letter queue */
-                bool mine = lc_task_may_work(s->t) && lc_letters_wait(s->t->letters, s->now + HOLD_MS);
-
-                s->next_commit = s->now + (mine ? s->t->sv->flush_interval_ms : HOLD_MS);
-                if (mine)
-                        start_commit(s);
-        }
-}
-
-/* Offsets of everything acknowledged so far, waiting at most until `end`. */
-static void commit_now(source_t *s, int64_t end)
-{
-        lc_task_t *t = s->t;
-
-        for (int round = 0; round < 2 && !lc_task_cancelled(t); round++) {
-                if (!s->commit) {
-                        if (!lc_task_may_work(t) || !lc_letters_wait(t->letters, end))
-                                return;
-                        harvest(s);
-                        start_commit(s);
-                        round = 1; /* else one was out: what came later needs another */
-                }
-                while (s->commit && !lc_task_cancelled(t)) {
-                        s->now = lc_now_ms();
-                        check_commit(s);
-                        if (!s->commit || s->now >= end)
-                                break;
-                        lc_waker_wait(&t->waker, end - s->now > 100 ? 100 : (int)(end - s->now));
-                        lc_waker_clear(&t->waker);
-                        serve_reports(s, 0);
-                }
-        }
-}
-
-/* The last commit: wait for what is in flight, then write (worker-tasks 3.2). With the broker away this has
- * to end before the task is abandoned, or its last status would be lost too. */
-static void final_commit(source_t *s)
-{
-        lc_task_t *t = s->t;
-        int64_t graceful = t->sv->graceful_ms, most = t->sv->flush_timeout_ms;
-        int64_t now = lc_now_ms(), end = now + (most < graceful * 3 / 4 ? most : graceful * 3 / 4);
-
-        while (outstanding(s) && lc_now_ms() < end && !lc_task_cancelled(t) && lc_task_may_work(t))
-                serve_reports(s, 50);
-        if (lc_task_cancelled(t))
-                return;
-        if (!lc_task_may_work(t)) { /* not sent, not committed: the new owner reads it again */
-                if (s->producer)
-                        lc_producer_purge(s->producer);
-                return;
-        }
-        now = lc_now_ms();
-        commit_now(s, end > now + graceful / 8 ? end : now + graceful / 8);
-}
-
 /* ---- delivery reports -------------------------------------------------------------------------- */
 
-static void commit_record(source_t *s, lc_record_t *r)
+void lc_source_commit_record(source_t *s, lc_record_t *r)
 {
         lc_err_t err;
 
@@ -351,10 +130,14 @@ static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
 {
         source_t *s = arg;
 
+        if (s->txn) {
+                lc_source_txn_report(s, r, err);
+                return;
+        }
         if (!err) {
                 if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
-                commit_record(s, r);
+                lc_source_commit_record(s, r);
                 lc_tracker_ack(s->tracker, r);
                 return;
         }
@@ -363,7 +146,7 @@ static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
                 return;
         }
         if (!s->closing && delivery_failed(s, r, err)) {
-                commit_record(s, r);
+                lc_source_commit_record(s, r);
                 lc_tracker_ack(s->tracker, r);
                 return;
         }
@@ -446,6 +229,10 @@ static void prepare(source_t *s)
                 lc_record_t *r = &b->records[i];
                 int rc = __builtin_expect(r->state == LC_REC_NEW, 1) ? convert(t, r, &err) : 1;
 
+                if (!rc && s->txn && lc_source_txn_forbids(s, r->topic))
+                        rc = lc_err_set(&err, LC_FATAL, 0,
+                                        "Source tasks may not produce to their own offsets topics when "
+                                        "exactly-once support is enabled");
                 if (!rc && __builtin_expect(r->timestamp < -1, 0))
                         rc = lc_err_set_cls(&err, LC_FATAL, 0,
                                             "org.apache.kafka.common.errors.InvalidRecordException",
@@ -453,7 +240,10 @@ static void prepare(source_t *s)
                 if (rc > 0) {
                         /* not registered: its offset is covered by a later record */
                         r->state = LC_REC_DROPPED;
-                        commit_record(s, r);
+                        if (s->txn)
+                                lc_source_txn_dropped(s, r);
+                        else
+                                lc_source_commit_record(s, r);
                 } else if (rc < 0) {
                         s->limit = i;
                         s->failed_after = true;
@@ -463,6 +253,7 @@ static void prepare(source_t *s)
         }
         lc_letters_send(t->letters);
         lc_tracker_submit(s->tracker, b->records, s->limit);
+        s->to = s->txn ? lc_source_txn_section(s) : s->limit;
 }
 
 /* Topics of records[at..limit) as far as they are known or could be made: the index behind them. */
@@ -470,10 +261,10 @@ static int ensure_topics(source_t *s, uint32_t *until, lc_err_t *err)
 {
         const char *last = NULL;
 
-        *until = s->limit;
+        *until = s->to;
         if (!s->creation)
                 return 0;
-        for (uint32_t i = s->at; i < s->limit; i++) {
+        for (uint32_t i = s->at; i < s->to; i++) {
                 const lc_record_t *r = &s->batch->records[i];
                 if (r->state != LC_REC_NEW || r->topic == last)
                         continue;
@@ -495,7 +286,7 @@ static void refused(source_t *s, const lc_err_t *err)
         lc_batch_ref(r->batch); /* as if it had been accepted: acknowledged or lost */
         r->state = LC_REC_SUBMITTED;
         if (skip) {
-                commit_record(s, r);
+                lc_source_commit_record(s, r);
                 lc_tracker_ack(s->tracker, r);
         } else {
                 lc_tracker_lost(s->tracker, r);
@@ -508,7 +299,7 @@ static void rest(source_t *s, int ms)
 {
         lc_waker_wait(&s->t->waker, ms);
         lc_waker_clear(&s->t->waker);
-        serve_reports(s, 0);
+        lc_source_serve_reports(s, 0);
 }
 
 /* What was taken back, in the order in which it was given. 0 also when some is left, -1 the task fails. */
@@ -549,9 +340,9 @@ static int send_some(source_t *s, lc_err_t *err)
         lc_err_t e;
 
         lc_err_clear(&e);
-        while (s->scattered && s->at < s->limit && s->batch->records[s->at].state != LC_REC_NEW)
+        while (s->scattered && s->at < s->to && s->batch->records[s->at].state != LC_REC_NEW)
                 s->at++;
-        if (s->at == s->limit)
+        if (s->at == s->to)
                 return 0;
         if (ensure_topics(s, &until, &e) && e.kind != LC_RETRIABLE) {
                 *err = e;
@@ -559,16 +350,20 @@ static int send_some(source_t *s, lc_err_t *err)
         }
         if (s->at < until) {
                 lc_err_t sent;
-                uint32_t stop = until, took;
+                uint32_t stop = until, took, from = s->at;
                 /* what was taken out of turn may be acknowledged by now: the producer must not see it again
                  */
                 for (uint32_t i = s->at; s->scattered && i < stop; i++)
                         if (s->batch->records[i].state != LC_REC_NEW)
                                 stop = i;
                 lc_err_clear(&sent);
+                if (s->txn && lc_source_txn_begin(s, err))
+                        return -1;
                 s->last_sent = s->now;
                 took = lc_producer_send(s->producer, &s->batch->records[s->at], stop - s->at, &sent);
                 s->at += took;
+                if (s->txn)
+                        lc_source_txn_sent(s, from, stop);
                 LC_FAULT("source.after_send");
                 if (s->at < stop)
                         s->scattered = true;
@@ -577,6 +372,8 @@ static int send_some(source_t *s, lc_err_t *err)
                 if (sent.kind)
                         e = sent;
         }
+        if (e.kind && e.kind != LC_RETRIABLE && s->txn)
+                return lc_source_txn_failed(s, &e, err);
         if (e.kind == LC_DATA) {
                 refused(s, &e);
         } else if (e.kind == LC_RETRIABLE) {
@@ -605,8 +402,16 @@ static int send_failure(source_t *s, lc_err_t *err)
 
 /* ---- the loop ----------------------------------------------------------------------------------- */
 
+static int tend(source_t *s, lc_err_t *err)
+{
+        if (s->txn)
+                return lc_source_txn_tend(s, err);
+        lc_source_tend_offsets(s);
+        return 0;
+}
+
 /* Nothing to read: sleep until the next poll, serving reports and commits. */
-static void idle(source_t *s)
+static int idle(source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
         int64_t end = lc_now_ms() + (t->after_ms >= 0 ? t->after_ms : s->idle_ms);
@@ -615,35 +420,41 @@ static void idle(source_t *s)
         s->idle_ms = lc_backoff(s->idle_ms, IDLE_MIN_MS, IDLE_MAX_MS);
         lc_task_rearm(t);
         while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_PAUSED && !s->send_failed &&
-               !t->broken.kind && (!outstanding(s) || lc_task_may_work(t))) {
+               !t->broken.kind && (!lc_source_outstanding(s) || lc_task_may_work(t))) {
                 int64_t next = end;
-                tend_offsets(s);
+                if (tend(s, err))
+                        return -1;
                 close_when_resting(s);
                 if (s->now >= end)
-                        return;
+                        return 0;
                 if (!s->commit && s->next_commit < next)
                         next = s->next_commit;
                 if (s->commit && s->commit_deadline < next)
                         next = s->commit_deadline;
                 rest(s, next > s->now ? (int)(next - s->now) : 0);
         }
+        return 0;
 }
 
-static int paused(source_t *s)
+static int paused(source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
 
         lc_task_rearm(t);
-        commit_now(s, lc_now_ms() + t->sv->flush_timeout_ms);
+        if (!s->txn)
+                lc_source_commit_now(s, lc_now_ms() + t->sv->flush_timeout_ms);
+        else if (lc_source_txn_final(s, err))
+                return -1;
         lc_task_status(t, LC_PAUSED, NULL);
         lc_log(LC_INFO, "TASK", "%s is paused", t->label);
         while (!lc_task_stopping(t) && lc_task_target(t) != LC_TARGET_STARTED && !t->broken.kind) {
                 int64_t next;
-                tend_offsets(s);
+                if (tend(s, err))
+                        return -1;
                 close_when_resting(s);
-                if (outstanding(s) && !lc_task_may_work(t))
+                if (!s->txn && lc_source_outstanding(s) && !lc_task_may_work(t))
                         lc_producer_purge(s->producer);
-                next = outstanding(s) ? s->now + HOLD_MS : s->commit ? s->commit_deadline : s->next_commit;
+                next = lc_source_outstanding(s) ? s->now + LC_SOURCE_HOLD_MS : s->commit ? s->commit_deadline : s->next_commit;
                 rest(s, next > s->now ? (int)(next - s->now < 60000 ? next - s->now : 60000) : 0);
         }
         lc_task_rearm(t);
@@ -652,6 +463,8 @@ static int paused(source_t *s)
         lc_task_status(t, LC_RUNNING, NULL);
         lc_log(LC_INFO, "TASK", "%s is resumed", t->label);
         s->idle_ms = IDLE_MIN_MS;
+        if (s->txn)
+                lc_source_txn_enter(s);
         return 0;
 }
 
@@ -660,6 +473,8 @@ static int poll_script(source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
 
+        if (s->txn)
+                lc_source_txn_before_poll(s);
         if (lc_script_poll(t->script, &s->batch, err)) {
                 if (err->kind != LC_RETRIABLE)
                         return -1;
@@ -674,8 +489,9 @@ static int poll_script(source_t *s, lc_err_t *err)
                 s->batch = NULL;
         }
         if (!s->batch) {
-                idle(s);
-                return 0;
+                if (s->txn && lc_source_txn_batch_done(s, err))
+                        return -1;
+                return idle(s, err);
         }
         s->idle_ms = IDLE_MIN_MS;
         if (open_producer(s, err))
@@ -687,12 +503,12 @@ static int poll_script(source_t *s, lc_err_t *err)
 /* Others may run this task by now: nothing is written, what librdkafka has not sent is taken back. */
 static void hold(source_t *s)
 {
-        if (outstanding(s))
+        if (!s->txn && lc_source_outstanding(s)) /* what a transaction holds is the next owner's to abort */
                 lc_producer_purge(s->producer);
         lc_letters_hold(s->t->letters);
         lc_task_rearm(s->t);
         lc_task_hold(s->t);
-        serve_reports(s, 0);
+        lc_source_serve_reports(s, 0);
 }
 
 static int loop(source_t *s, lc_err_t *err)
@@ -704,12 +520,16 @@ static int loop(source_t *s, lc_err_t *err)
                         hold(s);
                         continue;
                 }
-                serve_reports(s, 0);
-                tend_offsets(s);
+                lc_source_serve_reports(s, 0);
+                if (!s->txn)
+                        lc_source_tend_offsets(s);
+                else if (lc_source_txn_broken(s))
+                        return lc_source_txn_broke(s, err);
                 if (t->broken.kind)
                         break;
                 if (lc_task_target(t) == LC_TARGET_PAUSED) {
-                        paused(s);
+                        if (paused(s, err))
+                                return -1;
                         continue;
                 }
                 if (s->send_failed)
@@ -730,8 +550,13 @@ static int loop(source_t *s, lc_err_t *err)
                                 return -1;
                         continue;
                 }
-                if (s->at < s->limit && send_some(s, err))
+                if (s->at < s->to && send_some(s, err))
                         return -1;
+                if (s->txn && s->at >= s->to) {
+                        if (lc_source_txn_section_done(s, err))
+                                return -1;
+                        s->to = lc_source_txn_section(s);
+                }
                 if (s->at >= s->limit) {
                         if (s->failed_after) {
                                 *err = s->after;
@@ -739,6 +564,8 @@ static int loop(source_t *s, lc_err_t *err)
                         }
                         lc_batch_unref(s->batch);
                         s->batch = NULL;
+                        if (s->txn && lc_source_txn_batch_done(s, err))
+                                return -1;
                 }
         }
         return 0;
@@ -754,13 +581,49 @@ static int execute(lc_task_t *t, lc_err_t *err)
         s->next_commit = s->last_sent + t->sv->flush_interval_ms;
         s->idle_ms = IDLE_MIN_MS;
         t->after_ms = -1;
+        if (s->txn)
+                lc_source_txn_enter(s);
         rc = loop(s, err);
-        final_commit(s);
+        if (!s->txn)
+                lc_source_final_commit(s);
+        else if (!rc && !t->broken.kind)
+                rc = lc_source_txn_final(s, err);
         if (!rc && t->broken.kind) {
                 *err = t->broken;
                 rc = -1;
         }
         return rc;
+}
+
+static lc_props_t *transactional(const lc_task_t *t, const char *client_id, lc_err_t *err)
+{
+        char *id = lc_asprintf("%s-%s-%d", lc_worker_config_str(t->sv->config, "group.id"), t->connector, t->id);
+        lc_props_t *conf = lc_client_config_transactional(t->sv->config, LC_CLIENT_PRODUCER, t->config,
+                                                          client_id, id, err);
+
+        free(id);
+        return conf;
+}
+
+static int prepare_start(lc_task_t *t, lc_err_t *err)
+{
+        source_t *s = t->impl;
+        int rc = s->txn ? lc_source_txn_start(s, err) : 0;
+
+        if (rc)
+                return rc;
+        /* behind the fencing: what is read now is the last that was written */
+        s->offsets = lc_source_offsets_open(t->sv, t->connector, t->id, t->config, &t->stopping, err);
+        return s->offsets ? 0 : lc_task_stopping(t) ? 1 : -1;
+}
+
+static int offset_get(lc_task_t *t, const char *partition, lc_buf_t *out, lc_err_t *err)
+{
+        source_t *s = t->impl;
+
+        if (!s || !s->offsets)
+                return lc_err_set(err, LC_FATAL, 0, "There are no offsets before the task has started");
+        return lc_source_offsets_get(s->offsets, partition, out, err);
 }
 
 static int build(lc_task_t *t, lc_err_t *err)
@@ -769,9 +632,11 @@ static int build(lc_task_t *t, lc_err_t *err)
         char *id = lc_asprintf("connector-producer-%s-%d", t->connector, t->id);
 
         s->t = t;
-        s->conf = lc_client_config(t->sv->config, LC_CLIENT_PRODUCER, t->config, id, err);
+        s->conf = t->sv->exactly_once
+                          ? transactional(t, id, err)
+                          : lc_client_config(t->sv->config, LC_CLIENT_PRODUCER, t->config, id, err);
         free(id);
-        if (!s->conf || open_producer(s, err)) /* opened here to find bad settings */
+        if (!s->conf || (t->sv->exactly_once && lc_source_txn_new(s, err)) || open_producer(s, err)) /* opened here to find bad settings */
                 return -1;
         s->tracker = lc_tracker_new();
         return lc_topic_creation_new(t->sv->config, t->connector, t->id, t->config, &s->creation, err);
@@ -785,10 +650,8 @@ static void close_source(lc_task_t *t)
                 return;
         t->impl = NULL;
         s->closing = true;
-        if (s->commit) {
-                commit_unref(s->commit);
-                s->commit = NULL;
-        }
+        lc_source_abandon_commit(s);
+        lc_source_txn_free(s); /* aborts what is open */
         lc_producer_destroy(s->producer, 0); /* execute() has waited for what was in flight */
         lc_props_free(s->conf);
         for (; s->at_purged < s->npurged; s->at_purged++)
@@ -796,6 +659,7 @@ static void close_source(lc_task_t *t)
                         lc_tracker_lost(s->tracker, s->purged[s->at_purged]);
         free(s->purged);
         lc_tracker_free(s->tracker);
+        lc_source_offsets_close(s->offsets);
         lc_batch_unref(s->batch);
         lc_topic_creation_free(s->creation);
         lc_topics_used_free(&s->topics);
@@ -805,5 +669,7 @@ static void close_source(lc_task_t *t)
 const lc_task_ops_t lc_source_task_ops = {.role = LC_SCRIPT_SOURCE_TASK,
                                           .java_class = "WorkerSourceTask",
                                           .build = build,
+                                          .prepare = prepare_start,
+                                          .offset_get = offset_get,
                                           .execute = execute,
                                           .close = close_source};

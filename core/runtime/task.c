@@ -253,7 +253,7 @@ static int host_offset_get(void *arg, const char *partition, lc_buf_t *out, lc_e
 {
         lc_task_t *t = arg;
 
-        return lc_services_offset_get(t->sv, t->connector, partition, out, err);
+        return t->ops->offset_get(t, partition, out, err);
 }
 
 static void host_timeout(void *arg, int64_t ms)
@@ -356,6 +356,8 @@ static int run(lc_task_t *t, bool *started, lc_err_t *err)
         if (lc_task_stopping(t) || lc_task_target(t) == LC_TARGET_STOPPED || !wait_while_paused(t))
                 return 0;
         rc = lc_task_retry(t, "The set-up of the dead letter queue", open_letters, err);
+        if (!rc && t->ops->prepare)
+                rc = t->ops->prepare(t, err);
         if (rc)
                 return rc < 0 ? -1 : 0;
         *started = true;

@@ -25,8 +25,12 @@ typedef struct lc_task_ops { /* one table for source tasks, one for sink tasks *
         const char *java_class; /* "WorkerSourceTask" */
         /* Fill task->host and make clients; what it made is freed by close. */
         int (*build)(lc_task_t *t, lc_err_t *err);
+        /* Before the script starts; may wait. 1: stopped meanwhile. NULL: nothing to do. */
+        int (*prepare)(lc_task_t *t, lc_err_t *err);
         int (*execute)(lc_task_t *t, lc_err_t *err); /* until stopped: 0, or the failure */
         void (*close)(lc_task_t *t);                 /* also after a failed build */
+        /* Sources: ctx.offsets, from prepare on. */
+        int (*offset_get)(lc_task_t *t, const char *partition, lc_buf_t *out, lc_err_t *err);
 } lc_task_ops_t;
 extern const lc_task_ops_t lc_source_task_ops;
 extern const lc_task_ops_t lc_sink_task_ops;

@@ -3,8 +3,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/connector_config.h"
 #include "runtime/connector.h"
 #include "runtime/pool.h"
+#include "runtime/source_offsets.h"
 #include "runtime/task.h"
 #include "script/script.h"
 #include <stdio.h>
@@ -374,6 +376,21 @@ void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_sta
         for (task_entry_t *e = w->tasks; e; e = e->hh.next)
                 if (!strcmp(e->t->connector, connector))
                         lc_task_set_target(e->t, target);
+}
+
+int lc_worker_source_offsets(lc_worker_t *w, const char *name, const lc_props_t *config,
+                             const volatile int *stop,
+                             void (*fn)(void *arg, const char *partition, const char *offset), void *arg,
+                             lc_err_t *err)
+{
+        lc_props_t *resolved = lc_config_resolve(w->sv->config, config, err);
+        lc_source_offsets_t *o =
+                resolved ? lc_source_offsets_open(w->sv, name, -1, resolved, stop, err) : NULL;
+        int rc = o ? lc_source_offsets_list(o, fn, arg, err) : -1;
+
+        lc_source_offsets_close(o);
+        lc_props_free(resolved);
+        return rc;
 }
 
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out)

@@ -17,6 +17,8 @@
 #include "storage/offset_store.h"
 #include "storage/status_store.h"
 
+struct lc_ticket;
+
 typedef struct lc_worker lc_worker_t;
 typedef struct lc_worker_deps {
         const lc_worker_config_t *config;
@@ -32,6 +34,11 @@ typedef struct lc_worker_deps {
         bool (*may_work)(void *arg);
         void *arg;
         const struct lc_local_ends *local; /* NULL: tasks work with Kafka */
+        /* Exactly-once source tasks, on their threads; answered once, from any thread (ticket.h). fence:
+         * producers of earlier task sets cannot write any more; verify: the set is still the newest, and the
+         * task this worker's. LC_RETRIABLE: ask again. NULL: there is nobody to ask. */
+        void (*fence)(void *arg, const char *connector, int task, struct lc_ticket *ticket);
+        void (*verify)(void *arg, const char *connector, int task, struct lc_ticket *ticket);
 } lc_worker_deps_t;
 /* Tasks without Kafka (luaconnect try). Borrowed; outlives the worker's threads. */
 typedef struct lc_local_ends {
@@ -79,6 +86,12 @@ void lc_worker_ask_tasks(lc_worker_t *w, const lc_work_t *ids);
 /* From here on stops wait so long instead. */
 void lc_worker_set_stop_ms(lc_worker_t *w, int64_t ms);
 void lc_worker_tasks_target(lc_worker_t *w, const char *connector, lc_target_state_t target);
+/* Offsets of a source connector as GET offsets shows them. config: raw. Waits for brokers: not on the herder's
+ * thread; *stop ends it. */
+int lc_worker_source_offsets(lc_worker_t *w, const char *name, const lc_props_t *config,
+                             const volatile int *stop,
+                             void (*fn)(void *arg, const char *partition, const char *offset), void *arg,
+                             lc_err_t *err);
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1) and tasks it has */
 /* What FAILED and is to be started again by its restart.policy: those whose (monotonic) time has come, and when
  * the next one's comes, INT64_MAX: none. lc_worker_restarting() before that is done. */

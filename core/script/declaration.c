@@ -264,6 +264,7 @@ static void read_plugin(lua_State *L, int idx, const lc_declarations_t *d, lc_pl
         impl->has_exactly_once = bool_field(L, idx, "exactly_once");
         p->validate = impl->has_validate ? lc_declaration_validate : NULL;
         p->exactly_once = impl->has_exactly_once ? lc_declaration_exactly_once : NULL;
+        p->boundaries = bool_field(L, idx, "boundaries") ? lc_declaration_boundaries : NULL;
         lua_getfield(L, idx, "aliases");
         n = lua_objlen(L, -1);
         for (size_t i = 1; i <= n; i++) {
@@ -499,6 +500,7 @@ struct validation {
         const lc_props_t *config;
         lc_config_infos_t *infos;
         lc_strv_t bad;
+        const char *question; /* of boot.lua */
         lc_eos_t eos;
 };
 
@@ -565,11 +567,11 @@ int lc_declaration_validate(const lc_plugin_t *plugin, const lc_props_t *config,
         return rc;
 }
 
-static void run_exactly_once(lua_State *L, void *arg)
+static void run_answer(lua_State *L, void *arg)
 {
         struct validation *v = arg;
 
-        lc_state_function(L, "exactly_once");
+        lc_state_function(L, v->question);
         lc_state_push_config(L, v->plugin, v->config, &v->bad);
         lua_call(L, 1, 1);
         v->eos = lua_isnil(L, -1)       ? LC_EOS_NULL
@@ -577,14 +579,26 @@ static void run_exactly_once(lua_State *L, void *arg)
                                         : LC_EOS_UNSUPPORTED;
 }
 
-lc_eos_t lc_declaration_exactly_once(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err)
+static lc_eos_t answer(const lc_plugin_t *plugin, const char *question, const lc_props_t *config,
+                       lc_err_t *err)
 {
-        struct validation v = {.plugin = plugin, .config = config, .eos = LC_EOS_NULL};
+        struct validation v = {
+                .plugin = plugin, .config = config, .question = question, .eos = LC_EOS_NULL};
         lc_state_t *st = lc_state_for_plugin(plugin, NULL, err);
 
-        if (st && lc_state_run_limited(st, LC_LOAD_PHASE_MS, run_exactly_once, &v, err) < 0)
+        if (st && lc_state_run_limited(st, LC_LOAD_PHASE_MS, run_answer, &v, err) < 0)
                 v.eos = LC_EOS_NULL;
         lc_state_free(st);
         lc_strv_free(&v.bad);
         return v.eos;
+}
+
+lc_eos_t lc_declaration_exactly_once(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err)
+{
+        return answer(plugin, "exactly_once", config, err);
+}
+
+lc_eos_t lc_declaration_boundaries(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err)
+{
+        return answer(plugin, "boundaries", config, err);
 }

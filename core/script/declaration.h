@@ -28,5 +28,6 @@ void lc_plugin_add_aliases(lc_plugin_t *p); /* Java's: simple name, and without 
 int lc_declaration_validate(const lc_plugin_t *plugin, const lc_props_t *config, lc_config_infos_t *infos,
                             lc_err_t *err);
 lc_eos_t lc_declaration_exactly_once(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err);
+lc_eos_t lc_declaration_boundaries(const lc_plugin_t *plugin, const lc_props_t *config, lc_err_t *err);
 
 #endif

@@ -252,6 +252,16 @@ static int host_report(lua_State *L)
         return 0;
 }
 
+/* transaction(abort, record): record: its place in what this poll returns, from 1; nil: the batch */
+static int host_transaction(lua_State *L)
+{
+        const lc_script_host_t *h = NEED(L, transaction, "ctx.transaction");
+        int64_t record = lua_isnoneornil(L, 2) ? -1 : (int64_t)luaL_checknumber(L, 2) - 1;
+        lc_err_t err = {0};
+
+        return h->transaction(h->arg, lua_toboolean(L, 1), record, &err) < 0 ? lc_state_raise(L, &err) : 0;
+}
+
 static int host_assignment(lua_State *L)
 {
         const lc_script_host_t *h = NEED(L, assignment, "ctx:assignment()");
@@ -306,6 +316,7 @@ static const luaL_Reg functions[] = {
         {"seek", host_seek},
         {"timeout", host_timeout},
         {"request_commit", host_request_commit},
+        {"transaction", host_transaction},
         {"assignment", host_assignment},
         {"report", host_report},
         {"error_class", host_error_class},
@@ -341,4 +352,6 @@ void lc_host_push(lua_State *L)
         lua_setfield(L, -2, "connector");
         lua_pushinteger(L, st->host ? st->host->task : -1);
         lua_setfield(L, -2, "task");
+        lua_pushboolean(L, st->host && st->host->transaction);
+        lua_setfield(L, -2, "has_transaction");
 }

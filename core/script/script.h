@@ -87,6 +87,9 @@ typedef struct lc_script_host {
         size_t (*assignment)(void *arg, const lc_topic_partition_t **tps); /* borrowed */
         /* ctx:report() of a sink: the record failed. -1 with err: beyond the tolerance. */
         int (*report)(void *arg, lc_record_t *record, const lc_err_t *failure, lc_err_t *err);
+        /* ctx.transaction of a source that sets its own boundaries; record: its index in what this poll returns,
+         * -1: the batch as a whole. */
+        int (*transaction)(void *arg, bool abort, int64_t record, lc_err_t *err);
         int64_t max_request_size; /* bytes; sources: the producer's max.request.size */
 } lc_script_host_t;
 

@@ -459,6 +459,32 @@ static void set(lc_offset_store_t *base, const char *connector, const lc_offset_
         one_less(w);
 }
 
+static int records(lc_offset_store_t *base, const char *connector, const lc_offset_entry_t *entries, size_t n,
+                   lc_offset_record_fn *fn, void *arg, lc_err_t *err)
+{
+        store_t *s = (store_t *)base;
+        int rc = 0;
+
+        for (size_t i = 0; i < n && !rc; i++) {
+                lc_buf_t id = LC_BUF_INIT;
+                target_t *targets = NULL;
+                size_t count = 0;
+
+                rc = id_of(&id, connector, entries[i].partition, err);
+                if (!rc)
+                        count = targets_of(s, connector, &id, !entries[i].offset, &targets);
+                for (size_t k = 0; k < count; k++) {
+                        if (!rc)
+                                rc = fn(arg, targets[k].key, targets[k].key_len, targets[k].partition,
+                                        entries[i].offset, err);
+                        free(targets[k].key);
+                }
+                free(targets);
+                lc_buf_free(&id);
+        }
+        return rc;
+}
+
 static void stop(lc_offset_store_t *base)
 {
         store_t *s = (store_t *)base;
@@ -485,7 +511,7 @@ static void stop(lc_offset_store_t *base)
         free(s);
 }
 
-static const lc_offset_store_ops_t ops = {start, get, list, set, stop};
+static const lc_offset_store_ops_t ops = {start, get, list, set, stop, records};
 
 lc_offset_store_t *lc_offset_store_kafka_new(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf)
 {

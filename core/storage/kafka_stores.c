@@ -69,6 +69,60 @@ static lc_props_t *leader_config(const lc_worker_config_t *wc, lc_err_t *err)
         return conf;
 }
 
+static lc_hub_topic_conf_t offsets_topic(const lc_worker_config_t *wc, const char *topic, const char *setting,
+                                         const lc_props_t *settings)
+{
+        return (lc_hub_topic_conf_t){
+                .name = topic,
+                .setting = setting,
+                .purpose = "source connector offsets",
+                .partitions = (int)lc_worker_config_int(wc, "offset.storage.partitions"),
+                .replication = (int)lc_worker_config_int(wc, "offset.storage.replication.factor"),
+                .settings = settings,
+        };
+}
+
+lc_offset_store_t *lc_kafka_own_offsets_new(const lc_worker_config_t *wc, const lc_props_t *connector_config,
+                                            const char *topic, const char *suffix, lc_topic_hub_t **hub,
+                                            lc_err_t *err)
+{
+        char *pid = lc_asprintf("connector-producer-%s-offsets", suffix),
+             *cid = lc_asprintf("connector-consumer-%s", suffix);
+        lc_props_t *producer = lc_client_config(wc, LC_CLIENT_PRODUCER, connector_config, pid, err);
+        lc_props_t *consumer =
+                producer ? lc_client_config(wc, LC_CLIENT_CONSUMER, connector_config, cid, err) : NULL;
+        lc_offset_store_t *store = NULL;
+        const char *level = NULL;
+
+        *hub = NULL;
+        if (consumer && lc_worker_config_eos(wc) != LC_EOS_ON) {
+                lc_props_t *java = lc_client_java_settings(wc, LC_CLIENT_CONSUMER, connector_config);
+                level = lc_props_get(java, "isolation.level") ? "theirs" : NULL;
+                lc_props_free(java);
+        }
+        if (consumer) {
+                lc_props_set(producer, "linger.ms", "0");
+                *hub = lc_topic_hub_new(producer, consumer, !level, api_ms(wc), err);
+        }
+        if (*hub) {
+                lc_props_t *settings = topic_settings(wc, "offset.storage.", false);
+                lc_hub_topic_conf_t conf = offsets_topic(wc, topic, "offsets.storage.topic", settings);
+
+                store = lc_offset_store_kafka_new(*hub, &conf);
+                lc_props_free(settings);
+        }
+        lc_props_free(producer);
+        lc_props_free(consumer);
+        free(pid);
+        free(cid);
+        return store;
+}
+
+void lc_kafka_own_offsets_free(lc_topic_hub_t *hub)
+{
+        lc_topic_hub_free(hub);
+}
+
 int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc_err_t *err)
 {
         const char *group = lc_worker_config_str(wc, "group.id"),
@@ -106,14 +160,8 @@ int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc
                 goto done;
 
         settings = topic_settings(wc, "offset.storage.", false);
-        conf = (lc_hub_topic_conf_t){
-                .name = lc_worker_config_str(wc, "offset.storage.topic"),
-                .setting = "offset.storage.topic",
-                .purpose = "source connector offsets",
-                .partitions = (int)lc_worker_config_int(wc, "offset.storage.partitions"),
-                .replication = (int)lc_worker_config_int(wc, "offset.storage.replication.factor"),
-                .settings = settings,
-        };
+        conf = offsets_topic(wc, lc_worker_config_str(wc, "offset.storage.topic"), "offset.storage.topic",
+                             settings);
         out->offset = lc_offset_store_kafka_new(out->hub, &conf);
         lc_props_free(settings);
 

@@ -22,4 +22,11 @@ int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc
 char *lc_kafka_stores_cluster_id(lc_kafka_stores_t *ks, const volatile int *stop, lc_err_t *err);
 void lc_kafka_stores_free(lc_kafka_stores_t *ks); /* after the stores were stopped */
 
+/* A source connector's own offsets topic (storage.md 5.1), made like the worker's if it is missing, with clients
+ * of the connector. suffix: of their ids, "NAME" or "NAME-0". Start it, use it, stop it, free the hub. */
+lc_offset_store_t *lc_kafka_own_offsets_new(const lc_worker_config_t *wc, const lc_props_t *connector_config,
+                                            const char *topic, const char *suffix, struct lc_topic_hub **hub,
+                                            lc_err_t *err);
+void lc_kafka_own_offsets_free(struct lc_topic_hub *hub);
+
 #endif

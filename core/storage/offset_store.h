@@ -12,12 +12,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct lc_offset_entry {
         const char *partition; /* JSON object, canonical (record.h) */
         const char *offset;    /* JSON object; NULL: remove (tombstone) */
 } lc_offset_entry_t;
 typedef void lc_offset_done_fn(void *arg, const lc_err_t *err); /* NULL: all written and acknowledged */
+
+/* offset NULL: tombstone; partition -1: by the key. 0, or -1 with err to end it. */
+typedef int lc_offset_record_fn(void *arg, const char *key, size_t key_len, int32_t partition,
+                                const char *offset, lc_err_t *err);
 
 typedef struct lc_offset_store lc_offset_store_t;
 typedef struct lc_offset_store_ops {
@@ -33,6 +38,9 @@ typedef struct lc_offset_store_ops {
         void (*set)(lc_offset_store_t *s, const char *connector, const lc_offset_entry_t *entries, size_t n,
                     lc_offset_done_fn *done, void *arg);
         void (*stop)(lc_offset_store_t *s); /* waits for what is out, frees */
+        /* The records set() would write, for who writes them in a transaction. NULL: ["connector",partition]. */
+        int (*records)(lc_offset_store_t *s, const char *connector, const lc_offset_entry_t *entries, size_t n,
+                       lc_offset_record_fn *fn, void *arg, lc_err_t *err);
 } lc_offset_store_ops_t;
 struct lc_offset_store {
         const lc_offset_store_ops_t *ops;

@@ -44,6 +44,11 @@ function R.exactly_once(config)
   return decl.exactly_once
 end
 
+function R.boundaries(config)
+  if type(decl.transaction_boundaries) == "function" then return decl.transaction_boundaries(config) end
+  return decl.transaction_boundaries
+end
+
 R.int64 = values.int64
 
 -- the context -------------------------------------------------------------------------------------
@@ -85,6 +90,36 @@ function offsets.get_many(self, partitions)
   local out = {}
   for i, p in real_ipairs(partitions) do out[i] = self:get(p) or values.null end
   return out
+end
+
+-- Sources that set their own transaction boundaries (transaction.boundary=connector). Records that are named are
+-- found again in what poll returns.
+local transaction, asked = {}, setmetatable({}, { __mode = "k" })
+
+local function ask(abort, record, name)
+  if record == nil then return host.transaction(abort) end
+  if type(record) ~= "table" then error(name .. ": a record expected, got " .. type(record), 3) end
+  asked[record] = asked[record] or {}
+  asked[record][abort and "abort" or "commit"] = true
+end
+
+--- Commit the open transaction behind the batch that poll returns next, or behind one record of it.
+function transaction.commit(_, record) return ask(false, record, "ctx.transaction:commit") end
+
+--- Give up what the open transaction holds, up to and with that batch or record. Its offsets are committed all the
+-- same: the records do not come again.
+function transaction.abort(_, record) return ask(true, record, "ctx.transaction:abort") end
+
+local function boundaries(records)
+  if not host.has_transaction or next(asked) == nil then return end
+  for i, r in real_ipairs(records) do
+    local a = asked[r]
+    if a then
+      asked[r] = nil
+      if a.commit then host.transaction(false, i) end
+      if a.abort then host.transaction(true, i) end
+    end
+  end
 end
 
 local Context = {}
@@ -182,8 +217,8 @@ function Context:report(r, err)
 end
 
 local function context(config)
-  return setmetatable({ config = config, log = log, offsets = offsets, connector = host.connector, task = host.task },
-    Context)
+  return setmetatable({ config = config, log = log, offsets = offsets, connector = host.connector, task = host.task,
+    transaction = host.has_transaction and transaction or nil }, Context)
 end
 
 -- roles -------------------------------------------------------------------------------------------
@@ -257,6 +292,7 @@ function R.poll()
   elseif t == "table" then
     if list_length(r, "poll must return a list of records") > 0 then
       host.batch(r)
+      boundaries(r)
     elseif getmetatable(r) ~= nil and not values.is_array(r) then
       error("poll must return a plain list of records, not an object", 0)
     end

@@ -98,6 +98,7 @@ local function flat(decl, index, suffix, variant)
     version = decl.version or "undefined", aliases = aliases, rows = rows, index = index,
     variant = variant,
     validate = has_checks(decl), exactly_once = decl.exactly_once ~= nil,
+    boundaries = decl.transaction_boundaries ~= nil,
   }
 end
 

@@ -1,0 +1,605 @@
+/*
+ * source_transaction.c - exactly-once source tasks (KIP-618): records and their offsets in transactions of the
+ * task's own producer, whose id fences every earlier instance. See source.h.
+ *
+ * A record counts as done in the tracker as soon as the producer has it: if it cannot be delivered the
+ * transaction cannot be committed, and the offsets go with it. So its batch has two references, the tracker's
+ * and one that its report drops.
+ * After a failure nothing is committed: what is open is aborted, here or by the next instance.
+ * Threads:   the task's.
+ * Source:    worker-tasks 4.   Tests: spec/unit/exactly_once_spec.lua, spec/kafka/exactly_once_spec.lua
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "config/client_config.h"
+#include "kafka/transactions.h"
+#include "runtime/source.h"
+#include "runtime/ticket.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+        FENCE_MS = 120000, /* a round may take 90 s */
+        FENCE_AGAIN_MIN_MS = 250,
+        FENCE_AGAIN_MAX_MS = 5000,
+        CLOSE_MS = 2000, /* to abort what is open when the task has failed */
+        FULL_MS = 20
+};
+
+typedef enum { BY_POLL, BY_INTERVAL, BY_CONNECTOR } boundary_t;
+enum { MARK_COMMIT = 1, MARK_ABORT = 2 };
+
+typedef struct lc_source_txn {
+        boundary_t boundary;
+        int64_t interval_ms, last_commit;
+        int64_t timeout_ms, opened_at; /* the broker's patience with a transaction */
+        bool open, ready;              /* ready: initialized */
+        bool aborting;
+        bool commit_batch, abort_batch; /* what the script asked for */
+        uint8_t *marks;                 /* of the records of the batch that is polled or sent */
+        uint32_t nmarks;
+        bool marked;
+        lc_record_t **done; /* for commit_record, in order of completion; a batch reference each */
+        size_t ndone;
+        bool broken; /* a delivery failed */
+        lc_err_t why;
+        int64_t commit_end; /* of the commit that runs; 0: as long as it takes */
+} txn_t;
+
+/* ---- errors ---- */
+
+/* The broker has forgotten the transaction, or has it aborted by itself. */
+static bool expired(const txn_t *x, const lc_err_t *cause)
+{
+        return cause->cls && (strstr(cause->cls, "InvalidProducerEpochException") ||
+                              (cause->kind == LC_FENCED && x->open && lc_now_ms() - x->opened_at >= x->timeout_ms));
+}
+
+int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
+{
+        const lc_task_t *t = s->t;
+
+        *err = *cause;
+        if (err->kind != LC_FENCED)
+                err->kind = LC_FATAL;
+        if (cause->kind == LC_DATA)
+                lc_err_wrap(err, "org.apache.kafka.common.KafkaException",
+                            "Cannot execute transactional method because we are in an error state");
+        if (expired(s->txn, cause))
+                lc_err_wrap(err, LC_CLS_CONNECT,
+                            "The task %s-%d was unable to finish writing records to Kafka before its producer "
+                            "transaction expired. It may be necessary to reconfigure this connector in order "
+                            "for it to run healthily with exactly-once support. Options for this include: tune "
+                            "the connector's producer configuration for higher throughput, increase the "
+                            "transaction timeout for the connector's producers, decrease the offset commit "
+                            "interval (if using interval-based transaction boundaries), or use the 'poll' "
+                            "transaction boundary (if the connector is not already configured to use it).",
+                            t->connector, t->id);
+        else
+                lc_err_wrap(err, LC_CLS_CONNECT, "Failed to flush offsets and/or records for task %s-%d",
+                            t->connector, t->id);
+        return -1;
+}
+
+bool lc_source_txn_broken(const lc_source_t *s)
+{
+        return s->txn->broken;
+}
+
+int lc_source_txn_broke(lc_source_t *s, lc_err_t *err)
+{
+        return lc_source_txn_failed(s, &s->txn->why, err);
+}
+
+/* ---- what the script asks for ---- */
+
+static int both_asked(lc_err_t *err, const char *what)
+{
+        return lc_err_set_cls(err, LC_FATAL, 0, "java.lang.IllegalStateException",
+                              "Connector requested both commit and abort of same %s", what);
+}
+
+/* ctx.transaction: record -1: the batch as a whole; else one of the batch that this poll returns. */
+static int host_transaction(void *arg, bool abort, int64_t record, lc_err_t *err)
+{
+        const lc_task_t *t = arg;
+        txn_t *x = ((lc_source_t *)t->impl)->txn;
+        uint8_t mark = abort ? MARK_ABORT : MARK_COMMIT;
+
+        if (record < 0) {
+                if (abort ? x->commit_batch : x->abort_batch)
+                        return both_asked(err, "transaction");
+                if (abort)
+                        x->abort_batch = true;
+                else
+                        x->commit_batch = true;
+                return 0;
+        }
+        if (record >= x->nmarks) {
+                uint32_t n = (uint32_t)record + 1 > 2 * x->nmarks ? (uint32_t)record + 1 : 2 * x->nmarks;
+
+                x->marks = lc_realloc(x->marks, n);
+                memset(x->marks + x->nmarks, 0, n - x->nmarks);
+                x->nmarks = n;
+        }
+        x->marks[record] |= mark;
+        x->marked = true;
+        return 0;
+}
+
+void lc_source_txn_before_poll(lc_source_t *s)
+{
+        txn_t *x = s->txn;
+
+        if (x->marked)
+                memset(x->marks, 0, x->nmarks);
+        x->marked = false;
+}
+
+/* ---- start and end ---- */
+
+int lc_source_txn_new(lc_source_t *s, lc_err_t *err)
+{
+        static const char *const names[] = {"poll", "interval", "connector"};
+        lc_task_t *t = s->t;
+        const char *boundary = lc_props_get_or(t->config, "transaction.boundary", "poll");
+        const char *ms = lc_props_get(t->config, "transaction.boundary.interval.ms");
+        const char *timeout =
+                lc_client_java_value(t->sv->config, LC_CLIENT_PRODUCER, t->config, "transaction.timeout.ms");
+        txn_t *x = s->txn = lc_calloc(1, sizeof(*x));
+        size_t i;
+
+        for (i = 0; i < 3 && strcasecmp(boundary, names[i]) != 0; i++)
+                ;
+        if (i == 3)
+                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
+                                      "Invalid value %s for configuration transaction.boundary: String must be "
+                                      "one of (case insensitive): INTERVAL, POLL, CONNECTOR",
+                                      boundary);
+        x->boundary = (boundary_t)i;
+        x->interval_ms = ms ? strtoll(ms, NULL, 10) : t->sv->flush_interval_ms;
+        x->timeout_ms = timeout ? strtoll(timeout, NULL, 10) : 60000;
+        if (x->boundary == BY_CONNECTOR)
+                t->host.transaction = host_transaction;
+        return 0;
+}
+
+static bool stopping(void *arg)
+{
+        return lc_task_stopping(arg);
+}
+
+/* One question to the herder. 0, 1 stopped, -1. */
+static int ask(lc_task_t *t, void (*question)(void *arg, const char *connector, int task, lc_ticket_t *ticket),
+               lc_err_t *err)
+{
+        lc_ticket_t *ticket = lc_ticket_new();
+
+        if (!lc_services_enter(t->sv)) {
+                lc_ticket_answer(ticket, NULL);
+                lc_ticket_wait(ticket, NULL, NULL, 0, NULL);
+                return 1;
+        }
+        question(t->sv->arg, t->connector, t->id, ticket);
+        lc_services_leave(t->sv);
+        return lc_ticket_wait(ticket, stopping, t, 0, err);
+}
+
+/* The leader may be changing, or not answer: that is no reason to fail. */
+static int fence(lc_task_t *t, lc_err_t *err)
+{
+        int64_t end = lc_now_ms() + FENCE_MS;
+        int wait = 0, rc;
+
+        if (!t->sv->fence)
+                return lc_err_set_cls(
+                        err, LC_FATAL, 0, "java.lang.UnsupportedOperationException",
+                        "This worker is not able to communicate with the leader of the cluster, which is required "
+                        "for exactly-once source tasks. If running MirrorMaker 2 in dedicated mode, consider "
+                        "enabling inter-worker communication via the 'dedicated.mode.enable.internal.rest' "
+                        "property.");
+        while ((rc = ask(t, t->sv->fence, err)) < 0 && err->kind == LC_RETRIABLE && lc_now_ms() < end) {
+                wait = lc_backoff(wait, FENCE_AGAIN_MIN_MS, FENCE_AGAIN_MAX_MS);
+                lc_log(wait == FENCE_AGAIN_MIN_MS ? LC_INFO : LC_WARN, "TASK",
+                       "%s Zombie fencing is tried again in %d ms: %s", t->label, wait, err->msg);
+                lc_err_clear(err);
+                lc_waker_wait(&t->waker, wait);
+                lc_waker_clear(&t->waker);
+                if (lc_task_stopping(t))
+                        return 1;
+        }
+        return rc;
+}
+
+int lc_source_txn_start(lc_source_t *s, lc_err_t *err)
+{
+        lc_task_t *t = s->t;
+        int rc;
+
+        rc = fence(t, err);
+        if (rc)
+                return rc;
+        LC_FAULT("source.after_fencing");
+        if (lc_task_stopping(t))
+                return 1;
+        rc = lc_txn_init(s->producer, 0, stopping, t, err);
+        if (rc)
+                return rc;
+        s->txn->ready = true;
+        LC_FAULT("source.after_init");
+        return t->sv->verify ? ask(t, t->sv->verify, err) : 0;
+}
+
+static void forget_done(txn_t *x)
+{
+        for (size_t i = 0; i < x->ndone; i++)
+                lc_batch_unref(x->done[i]->batch);
+        x->ndone = 0;
+}
+
+static bool over(void *arg)
+{
+        const lc_source_t *s = arg;
+
+        return lc_task_cancelled(s->t) || (s->txn->commit_end && lc_now_ms() >= s->txn->commit_end);
+}
+
+/* With s->closing set: the producer's reports still come after this. */
+void lc_source_txn_free(lc_source_t *s)
+{
+        txn_t *x = s->txn;
+        lc_err_t err;
+
+        if (!x)
+                return;
+        if (x->open && s->producer && !lc_task_cancelled(s->t)) {
+                lc_err_clear(&err);
+                x->commit_end = 0;
+                x->aborting = true;
+                lc_log(LC_INFO, "TASK", "%s Aborting incomplete transaction due to shutdown", s->t->label);
+                if (lc_txn_abort(s->producer, CLOSE_MS, over, s, &err) < 0)
+                        lc_log(LC_WARN, "TASK",
+                               "%s The transaction could not be aborted, the next producer of this task or its "
+                               "timeout will: %s",
+                               s->t->label, err.msg);
+        }
+        lc_producer_destroy(s->producer, 0);
+        s->producer = NULL;
+        forget_done(x);
+        free(x->done);
+        free(x->marks);
+        free(x);
+        s->txn = NULL;
+}
+
+void lc_source_txn_enter(lc_source_t *s)
+{
+        s->now = lc_now_ms();
+        s->txn->last_commit = s->now;
+}
+
+/* ---- records ---- */
+
+bool lc_source_txn_forbids(const lc_source_t *s, const char *topic)
+{
+        const char *own = lc_source_offsets_topic(s->offsets);
+
+        return own && !strcmp(own, topic);
+}
+
+uint32_t lc_source_txn_section(const lc_source_t *s)
+{
+        const txn_t *x = s->txn;
+        uint32_t end = s->limit < x->nmarks ? s->limit : x->nmarks;
+
+        for (uint32_t i = s->at; x->marked && i < end; i++)
+                if (x->marks[i])
+                        return i + 1;
+        return s->limit;
+}
+
+int lc_source_txn_begin(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        lc_err_t why;
+
+        if (x->open)
+                return 0;
+        lc_err_clear(&why);
+        if (lc_txn_begin(s->producer, &why))
+                return lc_source_txn_failed(s, &why, err);
+        x->open = true;
+        x->opened_at = lc_now_ms();
+        LC_FAULT("source.after_begin");
+        return 0;
+}
+
+void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to)
+{
+        for (uint32_t i = from; i < to; i++) {
+                lc_record_t *r = &s->batch->records[i];
+
+                if (r->state != LC_REC_SUBMITTED)
+                        continue;
+                lc_batch_ref(r->batch);
+                lc_tracker_ack(s->tracker, r);
+        }
+}
+
+static void keep_done(lc_source_t *s, lc_record_t *r)
+{
+        txn_t *x = s->txn;
+
+        if (!s->commits_records)
+                return;
+        if ((x->ndone & (x->ndone - 1)) == 0) /* the capacity is the next power of two */
+                x->done = lc_realloc(x->done, (x->ndone ? x->ndone * 2 : 1) * sizeof(*x->done));
+        lc_batch_ref(r->batch);
+        x->done[x->ndone++] = r;
+}
+
+void lc_source_txn_dropped(lc_source_t *s, lc_record_t *r)
+{
+        keep_done(s, r);
+}
+
+void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
+{
+        txn_t *x = s->txn;
+
+        if (!err) {
+                if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
+                        lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
+                keep_done(s, r);
+        } else if (!x->aborting && !s->closing && !x->broken) {
+                lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", s->t->label, r->topic, err->msg,
+                       err->detail);
+                x->broken = true;
+                x->why = *err;
+        }
+        lc_batch_unref(r->batch);
+}
+
+/* ---- the routine of a commit ---- */
+
+static int write_offset(void *arg, const char *key, size_t key_len, int32_t partition, const char *offset,
+                        lc_err_t *err)
+{
+        lc_source_t *s = arg;
+        const char *topic = lc_source_offsets_topic(s->offsets);
+
+        for (;;) {
+                if (!lc_producer_send_copy(s->producer, topic, partition, key, key_len, offset,
+                                           offset ? strlen(offset) : 0, err))
+                        return 0;
+                if (err->code != -184 /* the queue is full */ || over(s))
+                        return -1;
+                lc_err_clear(err);
+                lc_producer_poll(s->producer, FULL_MS);
+        }
+}
+
+static int harvest(lc_source_t *s, lc_err_t *err)
+{
+        lc_err_t why;
+
+        lc_err_clear(&why);
+        if (!lc_tracker_harvest(s->tracker, &why))
+                return 0;
+        lc_log(LC_ERROR, "OFFSET",
+               "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets under "
+               "namespace %s. %s",
+               s->t->connector, why.msg);
+        why.kind = LC_FATAL;
+        return lc_source_txn_failed(s, &why, err);
+}
+
+static int write_all(lc_source_t *s, const lc_offset_entry_t *entries, size_t n, lc_err_t *why)
+{
+        txn_t *x = s->txn;
+        int rc = lc_source_offsets_before(s->offsets, entries, n, over, s, why);
+
+        if (!rc && !x->open) {
+                rc = lc_txn_begin(s->producer, why);
+                x->open = !rc;
+                x->opened_at = lc_now_ms();
+        }
+        if (!rc)
+                rc = lc_source_offsets_records(s->offsets, entries, n, write_offset, s, why);
+        if (!rc) {
+                LC_FAULT("source.before_commit");
+                rc = lc_txn_commit(s->producer, 0, over, s, why);
+        }
+        if (lc_producer_copied(s->producer, NULL, rc < 0 && why->kind == LC_FENCED ? NULL : why) && !rc)
+                rc = -1;
+        if (rc > 0)
+                rc = lc_err_set_cls(why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
+                                    "The transaction could not be committed in time");
+        return rc;
+}
+
+static void committed(lc_source_t *s)
+{
+        txn_t *x = s->txn;
+
+        x->open = false;
+        for (size_t i = 0; i < x->ndone; i++)
+                lc_source_commit_record(s, x->done[i]);
+        forget_done(x);
+        lc_source_committed(s);
+}
+
+/* What failed before the offsets that are to be committed must be in the dead letter queue. */
+static int wait_for_letters(lc_source_t *s, lc_err_t *err)
+{
+        lc_task_t *t = s->t;
+        int64_t end = s->txn->commit_end ? s->txn->commit_end : lc_now_ms() + t->sv->flush_timeout_ms;
+        lc_err_t why;
+
+        if (lc_letters_wait(t->letters, end))
+                return 0;
+        lc_err_clear(&why);
+        if (!lc_letters_check(t->letters, &why))
+                lc_err_set_cls(&why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
+                               "The dead letters of records before the commit could not be written in time");
+        return lc_source_txn_failed(s, &why, err);
+}
+
+static int commit(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        const lc_offset_entry_t *entries;
+        lc_err_t why;
+        size_t n;
+        int rc;
+
+        if (x->broken)
+                return lc_source_txn_broke(s, err);
+        if (harvest(s, err) || wait_for_letters(s, err))
+                return -1;
+        lc_tracker_take_count(s->tracker);
+        n = lc_tracker_begin(s->tracker, &entries);
+        if (!x->open && !n) {
+                lc_tracker_end(s->tracker, true);
+                committed(s);
+                return 0;
+        }
+        lc_err_clear(&why);
+        rc = write_all(s, entries, n, &why);
+        if (!rc) {
+                LC_FAULT("source.after_commit");
+                lc_source_offsets_after(s->offsets, entries, n);
+        }
+        lc_tracker_end(s->tracker, !rc);
+        if (rc)
+                return lc_source_txn_failed(s, x->broken ? &x->why : &why, err);
+        committed(s);
+        return 0;
+}
+
+/* The records are given up, their offsets are not: they are committed in a transaction of their own. */
+static int abort_and_commit(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        lc_err_t why;
+        int rc = 0;
+
+        if (!x->open) {
+                lc_log(LC_WARN, "TASK",
+                       "%s Ignoring request by task to abort transaction as the current transaction is empty",
+                       s->t->label);
+        } else {
+                lc_err_clear(&why);
+                x->aborting = true;
+                rc = lc_txn_abort(s->producer, 0, over, s, &why);
+                x->aborting = false;
+                if (rc > 0)
+                        rc = lc_err_set(&why, LC_FATAL, 0, "The transaction could not be aborted in time");
+                if (rc)
+                        return lc_source_txn_failed(s, &why, err);
+                x->open = false;
+        }
+        return commit(s, err);
+}
+
+/* ---- where transactions end ---- */
+
+int lc_source_txn_section_done(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        uint32_t i = s->to - 1;
+        uint8_t mark;
+
+        if (!s->to || !x->marked || i >= x->nmarks || !x->marks[i])
+                return 0;
+        mark = x->marks[i];
+        x->marks[i] = 0;
+        if (mark == (MARK_COMMIT | MARK_ABORT)) {
+                const lc_record_t *r = &s->batch->records[i];
+                char what[400];
+
+                snprintf(what, sizeof(what), "record against topic/partition %.300s/", r->topic);
+                if (r->partition >= 0)
+                        snprintf(what + strlen(what), 16, "%d", (int)r->partition);
+                else
+                        strcat(what, "null");
+                return both_asked(err, what);
+        }
+        if (mark == MARK_COMMIT)
+                return commit(s, err);
+        lc_log(LC_INFO, "TASK", "%s Aborting transaction after record for connector as requested", s->t->label);
+        return abort_and_commit(s, err);
+}
+
+static int as_asked(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        bool abort = x->abort_batch, asked = abort || x->commit_batch;
+
+        x->abort_batch = x->commit_batch = false;
+        if (!asked)
+                return 0;
+        if (!abort)
+                return commit(s, err);
+        lc_log(LC_INFO, "TASK", "%s Aborting transaction for batch as requested by connector", s->t->label);
+        return abort_and_commit(s, err);
+}
+
+static int when_due(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+
+        s->now = lc_now_ms();
+        if (s->now < x->last_commit + x->interval_ms)
+                return 0;
+        x->last_commit = s->now;
+        return commit(s, err);
+}
+
+int lc_source_txn_batch_done(lc_source_t *s, lc_err_t *err)
+{
+        switch (s->txn->boundary) {
+        case BY_POLL:
+                s->now = lc_now_ms();
+                return commit(s, err);
+        case BY_INTERVAL:
+                return when_due(s, err);
+        default:
+                return as_asked(s, err);
+        }
+}
+
+int lc_source_txn_tend(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+
+        s->now = lc_now_ms();
+        s->next_commit =
+                x->boundary == BY_INTERVAL && x->open ? x->last_commit + x->interval_ms : INT64_MAX;
+        if (x->broken)
+                return lc_source_txn_broke(s, err);
+        if (s->now < s->next_commit || lc_task_target(s->t) == LC_TARGET_PAUSED)
+                return 0;
+        s->next_commit = INT64_MAX;
+        return when_due(s, err);
+}
+
+int lc_source_txn_final(lc_source_t *s, lc_err_t *err)
+{
+        lc_task_t *t = s->t;
+        txn_t *x = s->txn;
+        int rc;
+
+        if (lc_task_cancelled(t))
+                return 0;
+        if (lc_task_stopping(t)) /* with the broker away this has to end before the task is abandoned */
+                x->commit_end = lc_now_ms() + t->sv->graceful_ms * 3 / 4;
+        rc = x->boundary == BY_CONNECTOR ? as_asked(s, err) : commit(s, err);
+        x->commit_end = 0;
+        x->last_commit = lc_now_ms();
+        return rc;
+}
