@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/waker.h"
 #include "config/connector_config.h"
+#include "runtime/source_offsets.h"
 #include "runtime/task_configs.h"
 #include "script/script.h"
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct lc_connector {
         int64_t began_ms;      /* atomic: when it was started */
         /* pool threads only */
         lc_props_t *config;
+        lc_source_offsets_t *offsets; /* of ctx.offsets, once it was asked for */
         const lc_plugin_t *plugin; /* of `plugins` */
         lc_script_t *script;
         lc_script_host_t host;
@@ -78,6 +80,7 @@ void lc_connector_unref(lc_connector_t *c)
         if (!c || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
                 return;
         lc_script_free(c->script);
+        lc_source_offsets_close(c->offsets);
         if (!c->strand_closed)
                 lc_strand_close(c->strand);
         lc_waker_close(&c->stop);
@@ -194,7 +197,9 @@ static int host_offset_get(void *arg, const char *partition, lc_buf_t *out, lc_e
 {
         lc_connector_t *c = arg;
 
-        return lc_services_offset_get(c->sv, c->name, partition, out, err);
+        if (!c->offsets)
+                c->offsets = lc_source_offsets_open(c->sv, c->name, -1, c->config, &c->stopping, err);
+        return c->offsets ? lc_source_offsets_get(c->offsets, partition, out, err) : -1;
 }
 
 static void host_reconfigure(void *arg)
@@ -429,6 +434,8 @@ static int stop_job(void *arg, bool dropped)
                 lc_log(LC_INFO, "WORKER", "Completed shutdown for WorkerConnector{id=%s}", c->name);
         }
         lc_script_free(c->script);
+        lc_source_offsets_close(c->offsets);
+        c->offsets = NULL;
         c->script = NULL;
         sv = lc_services_ref(c->sv);
         __atomic_store_n(&c->ended, true, __ATOMIC_RELEASE);

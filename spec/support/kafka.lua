@@ -147,6 +147,14 @@ function _M.broker(t)
   return b
 end
 
+--- tool { "class", "argument", ... }: what one of Kafka's command line tools prints.
+function _M.tool(t)
+  t.name, t.dir, t.heap = "tool", proc.tmpdir "tool", "128m"
+  local process = java(t)
+  assert(process:wait(60) == 0, process:log())
+  return process:log()
+end
+
 local names = 0
 --- A name nobody else in this run uses.
 function _M.unique(prefix)

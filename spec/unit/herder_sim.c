@@ -98,6 +98,28 @@ void lc_worker_run(lc_worker_t *w, void (*fn)(void *), void *arg)
         fn(arg);
 }
 
+int lc_worker_source_offsets(lc_worker_t *w, const char *name, const lc_props_t *config,
+                             const volatile int *stop,
+                             void (*fn)(void *arg, const char *partition, const char *offset), void *arg,
+                             lc_err_t *err)
+{
+        (void)config;
+        (void)stop;
+        return w->deps.offsets->ops->list(w->deps.offsets, name, fn, arg, err);
+}
+
+int lc_txn_fence(const lc_props_t *conf, const char *prefix, int n, int ms, lc_txn_quit_fn *quit, void *arg,
+                 lc_err_t *err)
+{
+        (void)conf;
+        (void)ms;
+        (void)quit;
+        (void)arg;
+        (void)err;
+        say("fence %s-0..%d", prefix, n - 1);
+        return 0;
+}
+
 static void set_started(lc_worker_t *w, const char *name, bool yes)
 {
         lc_strv_t left = {0};
@@ -423,6 +445,15 @@ static int t_restart(lc_config_store_t *s, const char *name, bool only_failed, b
         return rc;
 }
 
+static int t_task_count(lc_config_store_t *s, const char *name, int count, lc_err_t *err)
+{
+        char *v = lc_asprintf("{\"task-count\":%d}", count);
+        int rc = put_f(s, err, v, "tasks-fencing-%s", name);
+
+        free(v);
+        return rc;
+}
+
 static int t_logger(lc_config_store_t *s, const char *logger, const char *level, lc_err_t *err)
 {
         char *v = lc_asprintf("{\"level\":\"%s\"}", level);
@@ -454,6 +485,7 @@ static const lc_config_store_ops_t topic_ops = {
         .put_restart = t_restart,
         .put_logger = t_logger,
         .stop = t_stop,
+        .put_task_count = t_task_count,
 };
 
 static topic_t *topic(void)

@@ -22,6 +22,8 @@
 #define lc_worker_outdated sim_worker_outdated
 #define lc_worker_restarts sim_worker_restarts
 #define lc_worker_restarting sim_worker_restarting
+#define lc_worker_source_offsets sim_worker_source_offsets
+#define lc_txn_fence sim_txn_fence
 #define lc_group_new sim_group_new
 #define lc_group_set_state sim_group_set_state
 #define lc_group_start sim_group_start
@@ -54,6 +56,8 @@
 #include "convert/json.h"
 #include "herder/assignor.h"
 #include "kafka/admin.h"
+#include "kafka/transactions.h"
+#include "runtime/ticket.h"
 #include "runtime/worker.h"
 #include "script/script.h"
 #include "storage/config_state.h"
