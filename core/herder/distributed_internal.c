@@ -254,7 +254,6 @@ static lc_http_call_t *call_leader(lc_distributed_t *d, const char *method, cons
         call = lc_http_call_new(method, url.p);
         lc_buf_free(&url);
         call->max_answer = MOST_ANSWER;
-        add_header(call, "Accept", "application/json");
         return call;
 }
 
@@ -277,6 +276,7 @@ int lc_dist_send_tasks(lc_distributed_t *d, const char *name, lc_props_t *const 
         lc_buf_addc(&call->body, ']');
         call->has_body = true;
         add_header(call, "Content-Type", "application/json");
+        add_header(call, "Accept", "application/json");
         if (sign(d, call, err) < 0) {
                 lc_http_call_free(call);
                 return -1;
@@ -294,6 +294,7 @@ int lc_dist_send_fence(lc_distributed_t *d, const char *name, lc_ticket_t *ticke
 
         if (!call)
                 return -1;
+        add_header(call, "Accept", "application/json");
         if (sign(d, call, err) < 0) {
                 lc_http_call_free(call);
                 return -1;

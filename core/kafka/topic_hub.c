@@ -120,6 +120,7 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
         pthread_condattr_destroy(&attr);
         hub->waker.fd = -1;
         hub->api_ms = api_ms;
+        hub->markers = read_committed;
         hub->consumer_conf = lc_props_copy(consumer);
         lc_props_del(hub->consumer_conf, "group.id");
         if (read_committed || !lc_props_has(consumer, "isolation.level"))
@@ -332,7 +333,7 @@ static void start_slow(lc_topic_hub_t *hub)
         lc_err_t err;
 
         lc_err_clear(&err);
-        if (lc_hub_reader_open(hub, &hub->slow, "500", &err) < 0) {
+        if (lc_hub_reader_open(hub, &hub->slow, hub->markers ? "100" : "500", &err) < 0) {
                 lc_log(LC_ERROR, "KAFKA", "%s; staying with short polls", err.msg);
                 hub->swap_at = -1;
                 return;

@@ -45,6 +45,9 @@ typedef struct lc_hub_topic_conf { /* copied */
  * api_ms: default.api.timeout.ms, for which creation and the cluster id are retried. */
 lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *consumer, bool read_committed,
                                  int api_ms, lc_err_t *err);
+/* Some writers use transactions. The position passes their markers only with an empty fetch, so that reading to
+ * the end would wait half a second for it: fetches wait less. Before the start; read_committed implies it. */
+void lc_topic_hub_expect_markers(lc_topic_hub_t *hub);
 lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf); /* before any start */
 void lc_topic_hub_free(lc_topic_hub_t *hub); /* what is out fails; joins the thread */
 /* The id of the cluster, malloc'ed. NULL after api_ms or on *stop. */

@@ -52,6 +52,7 @@ struct lc_topic_hub {
         rd_kafka_queue_t *reports;
         lc_props_t *consumer_conf;
         char *servers;
+        bool markers; /* transactions are to be expected */
         int api_ms;
         lc_waker_t waker;
         lc_hub_reader_t fast, slow;

@@ -94,6 +94,11 @@ void lc_hub_reader_close(lc_hub_reader_t *r)
         memset(r, 0, sizeof(*r));
 }
 
+void lc_topic_hub_expect_markers(lc_topic_hub_t *hub)
+{
+        hub->markers = true;
+}
+
 void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err)
 {
         pthread_mutex_lock(&t->hub->lock);

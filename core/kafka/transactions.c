@@ -11,7 +11,8 @@ enum {
         SLICE_MS = 500,     /* the longest call that nobody can end */
         SERVE_MS = 2,       /* reports come in bursts: a commit waits for them */
         FENCE_AT_ONCE = 16, /* a producer costs three threads while it lasts */
-        FENCE_SLICE_MS = 20
+        FENCE_SLICE_MS = 20,
+        DRAIN_MS = 10000
 };
 
 typedef struct patience {
@@ -131,11 +132,15 @@ int lc_txn_commit(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_
 
 int lc_txn_abort(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err)
 {
-        patience_t pt = patience(ms, quit, arg);
+        patience_t pt = patience(ms, quit, arg), first = patience(ms && ms < DRAIN_MS ? ms : DRAIN_MS, quit, arg);
         rd_kafka_t *rk = lc_producer_handle(p);
+        lc_err_t why;
         int rc;
 
-        /* as librdkafka would do it, but somebody serves the reports meanwhile */
+        /* What is purged before its partition was added to the transaction leaves librdkafka (2.0.2) believing
+         * in a transaction that the broker does not know, which ends the producer: let it arrive. */
+        lc_err_clear(&why);
+        drain(p, &first, &why);
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         while (lc_producer_outstanding(p) && !rd_kafka_fatal_error(rk, NULL, 0)) {
                 if (quits(&pt) || (pt.end && lc_now_ms() >= pt.end))

@@ -102,6 +102,7 @@ lc_offset_store_t *lc_kafka_own_offsets_new(const lc_worker_config_t *wc, const 
         }
         if (consumer) {
                 lc_props_set(producer, "linger.ms", "0");
+                lc_props_set(consumer, "allow.auto.create.topics", "false");
                 *hub = lc_topic_hub_new(producer, consumer, !level, api_ms(wc), err);
         }
         if (*hub) {
@@ -158,6 +159,8 @@ int lc_kafka_stores_new(const lc_worker_config_t *wc, lc_kafka_stores_t *out, lc
         out->hub = lc_topic_hub_new(producer, consumer, committed, api_ms(wc), err);
         if (!out->hub)
                 goto done;
+        if (leader)
+                lc_topic_hub_expect_markers(out->hub);
 
         settings = topic_settings(wc, "offset.storage.", false);
         conf = offsets_topic(wc, lc_worker_config_str(wc, "offset.storage.topic"), "offset.storage.topic",

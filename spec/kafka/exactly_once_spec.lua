@@ -16,14 +16,17 @@ local function source(file, topic, more)
     ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }, more)
 end
 
--- What a read_committed consumer sees.
-local function committed(broker, topic)
-  local out = proc.run(("timeout 60 kcat -b %s -C -q -e -t %s -X isolation.level=read_committed 2>/dev/null"):format(
-    broker.bootstrap, topic))
+-- What a consumer of this isolation level sees.
+local function read(broker, topic, level)
+  local out = proc.run(("timeout 60 kcat -b %s -C -q -e -t %s -X isolation.level=%s 2>/dev/null"):format(
+    broker.bootstrap, topic, level))
   local list = {}
   for line in out:gmatch "[^\n]+" do list[#list + 1] = line end
   return list
 end
+
+local function committed(broker, topic) return read(broker, topic, "read_committed") end
+local function all(broker, topic) return read(broker, topic, "read_uncommitted") end
 
 local function wait_committed(broker, topic, n)
   proc.wait_for(n .. " committed records in " .. topic, function() return #committed(broker, topic) >= n end)
@@ -89,5 +92,155 @@ describe("lab 3: an exactly-once FileStreamSource", function()
     worker:wait_running "eos-src"
     assert.equal(60, worker:offsets "eos-src"[1].offset.position)
     assert.equal(5, #committed(broker, topic))
+  end)
+end)
+
+-- A source that defines its own boundaries: `script` lists what each poll returns, "record" or "record:commit" or
+-- "record:abort", and "|commit" or "|abort" for the batch.
+local bounded = [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx)
+  self.ctx = ctx
+  local o = ctx.offsets:get { s = "1" }
+  self.at = o and o.at or 0
+  self.polls = {}
+  for p in (ctx.config.script .. ";"):gmatch "([^;]*);" do self.polls[#self.polls + 1] = p end
+end
+function Task:poll()
+  local line = self.polls[self.at + 1]
+  if not line then return nil end
+  self.at = self.at + 1
+  local out, batch = {}, line:match "|(%w+)"
+  for item in line:gsub("|.*", ""):gmatch "%S+" do
+    local value, what = item:match "^([^:]+):?(%w*)$"
+    local r = { topic = self.ctx.config.topic, value = value, source_partition = { s = "1" },
+      source_offset = { at = self.at } }
+    out[#out + 1] = r
+    if what ~= "" then self.ctx.transaction[what](self.ctx.transaction, r) end
+  end
+  if batch then self.ctx.transaction[batch](self.ctx.transaction) end
+  return out
+end
+return connect.source { name = "Bounded", class = "Bounded", version = "1", task = Task,
+  exactly_once = true, transaction_boundaries = true,
+  config = { { "topic", type = "string", doc = "" }, { "script", type = "string", doc = "" } } }
+]]
+
+describe("exactly-once sources", function()
+  local broker, worker, dir
+  setup(function()
+    broker = kafka.broker()
+    dir = proc.tmpdir "plugins"
+    proc.write(dir .. "/bounded.lua", bounded)
+    worker = kafka.worker { broker = broker, config = with(enabled, { ["plugin.path"] = dir }) }
+  end)
+  teardown(function() worker:stop() end)
+
+  local function create(name, config)
+    local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", config)
+    assert(code == 201 or code == 200, text)
+    worker:wait_running(name)
+  end
+
+  it("keep a transaction of an interval open, and commit it when they are stopped", function()
+    local file, topic = proc.tmpdir "intv" .. "/i.txt", kafka.unique "intv"
+    proc.write(file, "i1\ni2\n")
+    create("intv", source(file, topic, { ["transaction.boundary"] = "interval",
+      ["transaction.boundary.interval.ms"] = "600000" }))
+    proc.wait_for("i2", function() return #all(broker, topic) == 2 end)
+    assert.equal(0, #committed(broker, topic))
+    assert.same({}, worker:offsets "intv")
+    assert.equal(204, (worker:request("PUT", "/connectors/intv/stop")))
+    assert.same({ "i1", "i2" }, wait_committed(broker, topic, 2))
+    proc.wait_for("the offset", function()
+      local o = worker:offsets "intv"
+      return o[1] and o[1].offset.position == 6
+    end)
+    assert.equal(202, (worker:request("PUT", "/connectors/intv/resume")))
+    worker:wait_running "intv"
+    proc.append(file, "i3\n")
+    proc.wait_for("i3", function() return #all(broker, topic) >= 3 end)
+    assert.equal(202, (worker:request("PUT", "/connectors/intv/pause")))
+    assert.same({ "i1", "i2", "i3" }, wait_committed(broker, topic, 3))
+  end)
+
+  it("commit when the interval is over, also while nothing new comes", function()
+    local file, topic = proc.tmpdir "intv" .. "/i.txt", kafka.unique "intv"
+    proc.write(file, "i1\n")
+    create("short", source(file, topic, { ["transaction.boundary"] = "interval",
+      ["transaction.boundary.interval.ms"] = "1500" }))
+    assert.same({ "i1" }, wait_committed(broker, topic, 1))
+  end)
+
+  it("end transactions where the connector says, per batch and per record", function()
+    local topic = kafka.unique "bound"
+    create("bound", { ["connector.class"] = "Bounded", topic = topic, ["transaction.boundary"] = "connector",
+      ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter",
+      script = "a1 a2;a3|commit;b1 b2;b3|abort;c1:commit c2 c3:abort c4;c5|commit" })
+    assert.same({ "a1", "a2", "a3", "c1", "c4", "c5" }, wait_committed(broker, topic, 6))
+    assert.equal(11, #all(broker, topic))
+    assert.same({ partition = { s = "1" }, offset = { at = 6 } }, worker:offsets "bound"[1])
+  end)
+
+  it("have no ctx.transaction where the worker sets the boundaries", function()
+    local topic = kafka.unique "wrong"
+    worker:request("PUT", "/connectors/wrong/config", { ["connector.class"] = "Bounded", topic = topic,
+      ["transaction.boundary"] = "poll", script = "a1|commit" })
+    local s = proc.wait_for("FAILED", function()
+      local st = worker:status "wrong"
+      return st and st.tasks[1] and st.tasks[1].state == "FAILED" and st
+    end)
+    assert.truthy(s.tasks[1].trace:find("transaction", 1, true), s.tasks[1].trace)
+  end)
+
+  it("write to an offsets topic of their own in the transaction, and to the worker's after it", function()
+    local file, topic, own = proc.tmpdir "own" .. "/c.txt", kafka.unique "own", kafka.unique "own-offsets"
+    proc.write(file, "c1\nc2\n")
+    create("own", source(file, topic, { ["offsets.storage.topic"] = own }))
+    assert.same({ "c1", "c2" }, wait_committed(broker, topic, 2))
+    local key = '["own",{"filename":"' .. file .. '"}]'
+    local function has(t)
+      for _, r in ipairs(broker:records(t)) do if r.key == key then return r.value end end
+    end
+    proc.wait_for("its offset", function() return has(own) == '{"position":6}' end)
+    proc.wait_for("the worker's", function() return has(worker.id .. "-offsets") == '{"position":6}' end)
+    assert.equal(6, worker:offsets "own"[1].offset.position)
+    -- a restart reads it there
+    assert.equal(204, (worker:request("POST", "/connectors/own/restart?includeTasks=false")))
+    worker:request("POST", "/connectors/own/tasks/0/restart")
+    worker:wait_running "own"
+    proc.append(file, "c3\n")
+    assert.same({ "c1", "c2", "c3" }, wait_committed(broker, topic, 3))
+  end)
+
+  it("may not write to the offsets topic", function()
+    local file = proc.tmpdir "loop" .. "/l.txt"
+    proc.write(file, "x\n")
+    worker:request("PUT", "/connectors/loop/config", source(file, worker.id .. "-offsets"))
+    local s = proc.wait_for("FAILED", function()
+      local st = worker:status "loop"
+      return st and st.tasks[1] and st.tasks[1].state == "FAILED" and st
+    end)
+    assert.truthy(s.tasks[1].trace:find("^org.apache.kafka.connect.errors.ConnectException: Source tasks may not "
+      .. "produce to their own offsets topics when exactly%-once support is enabled"), s.tasks[1].trace)
+  end)
+
+  it("give up a transaction that holds a record the broker will not take", function()
+    local topic = kafka.unique "big"
+    worker:request("PUT", "/connectors/big/config", { ["connector.class"] = "Bounded", topic = topic,
+      ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter", script = "s1 " .. ("x"):rep(3000),
+      ["producer.override.max.request.size"] = "2000" })
+    local s = proc.wait_for("FAILED", function()
+      local st = worker:status "big"
+      return st and st.tasks[1] and st.tasks[1].state == "FAILED" and st
+    end)
+    local trace = s.tasks[1].trace
+    assert.truthy(trace:find("^org.apache.kafka.connect.errors.ConnectException: Failed to flush offsets and/or "
+      .. "records for task big%-0"), trace)
+    assert.truthy(trace:find("Caused by: org.apache.kafka.common.errors.RecordTooLargeException", 1, true), trace)
+    assert.equal(0, #committed(broker, topic))
+    assert.same({}, worker:offsets "big")
+    worker:request("DELETE", "/connectors/big")
   end)
 end)

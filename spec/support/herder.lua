@@ -22,6 +22,7 @@ ffi.cdef [[
   bool sim_answer(const char *url, int status, const char *body);
   void sim_request_task(lc_request_t *req, const lc_props_t *task);
   void sim_request_text(lc_request_t *req, const char *what, const char *text);
+  char *sim_gate(const char *what, const char *connector, int task);
   char *sim_take_trace(void);
   void sim_call(lc_herder_t *h, lc_request_t *req);
   bool sim_ready(lc_herder_t *h);
@@ -170,6 +171,14 @@ function H.call(op, name, opt)
   a.offsets, a.infos = str(r.offsets_json), r.infos ~= nil
   sim.sim_request_free(r)
   return a
+end
+
+--- What a starting exactly-once task is told: "" for yes. what: "fence", "verify".
+function H.gate(what, connector, task)
+  local t = sim.sim_gate(what, connector, task)
+  local text = str(t)
+  ffi.C.free(t)
+  return text
 end
 
 function H.source(more)

@@ -4,7 +4,7 @@ local core = require "spec.support.core"
 local H = require "spec.support.herder"
 local C, ffi = core.load {}
 local sim, wait, start, call, expect = H.sim, H.wait, H.start, H.call, H.expect
-local clear, listen, source = H.clear, H.listen, H.source
+local clear, listen, source, gate = H.clear, H.listen, H.source, H.gate
 
 local KEY = "c2VjcmV0IG9mIHRoZSBjbHVzdGVyLCAzMiBieXRlcyE=" -- "secret of the cluster, 32 bytes!"
 local STALE = "Cannot complete request momentarily due to stale configuration (typically caused by a concurrent " ..
@@ -159,15 +159,49 @@ describe("the herder in a cluster", function()
       assert.same({ 500, "Error writing to Kafka" }, error_of("PUT_TASKS", "c"))
     end)
 
-    it("fences sources only, and says that it cannot yet", function()
+    it("fences sources only: a record the first time, then a round for each new set of tasks", function()
       start(1)
-      connector "c"
+      connector("c", { ["tasks.max"] = "2" })
       local sink = { ["connector.class"] = "FileStreamSink", topics = "t", file = "/tmp/f" }
       assert.equal(201, call("CREATE", "k", { config = sink }).status)
       assert.same({ 400, "Connector k is not a source connector" }, error_of("FENCE", "k"))
-      local a = call("FENCE", "c")
-      assert.equal(500, a.status)
-      assert.truthy(a.error:find("exactly-once", 1, true))
+      assert.same({ 404, "Connector none not found" }, error_of("FENCE", "none"))
+      clear()
+      assert.equal(204, call("FENCE", "c").status)
+      expect { 'put tasks-fencing-c {"task-count":2}' }
+      assert.equal(204, call("FENCE", "c").status)
+      assert.is_nil(listen():find("fence g-c", 1, true)) -- nothing to fence, and said so once
+      assert.equal(200, call("PUT_CONFIG", "c", { config = source { ["tasks.max"] = "3" } }).status)
+      expect { 'put commit-c {"tasks":3}' }
+      clear()
+      assert.equal(204, call("FENCE", "c").status)
+      expect { "fence g-c-0..1", 'put tasks-fencing-c {"task-count":3}' }
+    end)
+
+    it("does not fence where the only new producer fences the only old one", function()
+      start(1)
+      connector "c"
+      assert.equal(204, call("FENCE", "c").status)
+      assert.equal(200, call("PUT_CONFIG", "c", { config = source { ["batch.size"] = "7" } }).status)
+      wait("the next set of tasks", function()
+        clear()
+        local a = call("FENCE", "c")
+        return a.status == 204 and listen():find('put tasks-fencing-c {"task-count":1}', 1, true)
+      end)
+      assert.is_nil(listen():find("fence g-c", 1, true))
+    end)
+
+    it("tells a task that wants to start whether its predecessors are fenced and it is still wanted", function()
+      start(1)
+      connector("c", { ["tasks.max"] = "2" })
+      expect { "start c-0 of 2 STARTED g3" }
+      clear()
+      assert.equal("", gate("fence", "c", 0))
+      expect { 'put tasks-fencing-c {"task-count":2}' }
+      assert.equal("", gate("verify", "c", 1))
+      assert.equal("Cannot start source task c-2 with exactly-once support as the connector has already generated a "
+        .. "new set of task configs", gate("verify", "c", 2))
+      assert.equal("Connector none not found", gate("fence", "none", 0))
     end)
   end)
 

@@ -55,6 +55,7 @@ struct lc_worker {
 
 /* What a reload left to restart, until it was started again. */
 static lc_work_t outdated;
+static lc_worker_t *sim_worker;
 
 static void status(lc_worker_t *w, const char *name, int task, lc_state_t state)
 {
@@ -71,6 +72,7 @@ lc_worker_t *lc_worker_new(const lc_worker_deps_t *deps, lc_err_t *err)
 
         (void)err;
         w->deps = *deps;
+        sim_worker = w;
         return w;
 }
 
@@ -106,6 +108,20 @@ int lc_worker_source_offsets(lc_worker_t *w, const char *name, const lc_props_t 
         (void)config;
         (void)stop;
         return w->deps.offsets->ops->list(w->deps.offsets, name, fn, arg, err);
+}
+
+/* What the herder answers a task; malloc'ed, "" for yes. */
+__attribute__((visibility("default"))) char *sim_gate(const char *what, const char *connector, int task)
+{
+        lc_ticket_t *ticket = lc_ticket_new();
+        lc_err_t err;
+        int rc;
+
+        lc_err_clear(&err);
+        (strcmp(what, "fence") ? sim_worker->deps.verify : sim_worker->deps.fence)(sim_worker->deps.arg, connector,
+                                                                                  task, ticket);
+        rc = lc_ticket_wait(ticket, NULL, NULL, lc_now_ms() + 5000, &err);
+        return lc_strdup(rc < 0 ? err.msg : rc ? "no answer" : "");
 }
 
 int lc_txn_fence(const lc_props_t *conf, const char *prefix, int n, int ms, lc_txn_quit_fn *quit, void *arg,
