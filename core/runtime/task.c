@@ -15,7 +15,7 @@
 
 /* A script that recurses through C (string.format, __tostring) reaches the end of Lua's stack with 2.3 MB of
  * C's; what is not touched costs nothing. */
-enum { STACK = 4 * 1024 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000, HOLD_MS = 100 };
+enum { STACK = 4 * 1024 * 1024, RETRY_MIN_MS = 1000, RETRY_MAX_MS = 60000, HOLD_MS = 100, GROUP_MS = 60000 };
 
 lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const lc_props_t *connector_config,
                        int task_count, const lc_props_t *task_config, lc_target_state_t target)
@@ -429,6 +429,16 @@ static void name_thread(const lc_task_t *t)
         pthread_setname_np(pthread_self(), name);
 }
 
+/* Who was frozen may be about to learn that others run its work, and have fenced it: their status counts, not
+ * that this one failed. */
+static void await_group(lc_task_t *t)
+{
+        int64_t end = lc_now_ms() + GROUP_MS;
+
+        while (!lc_task_stopping(t) && !lc_services_may_work(t->sv) && lc_now_ms() < end)
+                lc_task_hold(t);
+}
+
 static void *task_thread(void *arg)
 {
         lc_task_t *t = arg;
@@ -444,6 +454,8 @@ static void *task_thread(void *arg)
         lc_script_owner(t, sv->call_ms);
         lc_err_clear(&err);
         failed = run(t, &started, &err) != 0;
+        if (failed)
+                await_group(t);
         stopped = lc_task_stopping(t); /* a failure while stopping ends UNASSIGNED */
         trace = failed ? lc_err_trace(&err) : NULL;
         if (failed && stopped) {

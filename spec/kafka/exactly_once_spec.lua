@@ -244,3 +244,134 @@ describe("exactly-once sources", function()
     worker:request("DELETE", "/connectors/big")
   end)
 end)
+
+-- Lines "1", "2", ... each once and in order.
+local function numbered(list)
+  for i, v in ipairs(list) do assert(v == tostring(i), ("record %d is %s"):format(i, v)) end
+  return #list
+end
+
+describe("two workers with exactly-once sources", function()
+  local broker, workers, id
+  local quick = with(enabled, { ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 1500,
+    ["scheduled.rebalance.max.delay.ms"] = 0 })
+  setup(function()
+    broker = kafka.broker()
+    id = kafka.unique "two"
+    workers = {}
+    for i = 1, 2 do workers[i] = kafka.worker { broker = broker, id = id, config = quick } end
+  end)
+  teardown(function() for _, w in ipairs(workers) do w:stop() end end)
+
+  local function owner(name)
+    for i, w in ipairs(workers) do
+      local s = workers[3 - i]:status(name)
+      if s and s.tasks[1] and s.tasks[1].state == "RUNNING" and s.tasks[1].worker_id:match ":(%d+)$" == tostring(w.port) then
+        return i
+      end
+    end
+  end
+
+  it("fence the one that is frozen for longer than its session, whoever leads", function()
+    local file, topic = proc.tmpdir "frozen" .. "/n.txt", kafka.unique "frozen"
+    local n = 0
+    local function append(count)
+      for _ = 1, count do
+        n = n + 1
+        proc.append(file, n .. "\n")
+      end
+    end
+    append(10)
+    assert.equal(201, (workers[1]:request("PUT", "/connectors/fz/config", source(file, topic,
+      { ["transaction.boundary"] = "interval", ["transaction.boundary.interval.ms"] = "3000" }))))
+    proc.wait_for("an owner", function() return owner "fz" end)
+    wait_committed(broker, topic, n)
+    for _ = 1, 2 do
+      local frozen = owner "fz"
+      append(5)
+      proc.wait_for("records in an open transaction", function() return #all(broker, topic) >= n end)
+      workers[frozen].process:signal "STOP"
+      append(5)
+      proc.wait_for("the other to take over", function()
+        local s = workers[3 - frozen]:status "fz"
+        return s and s.tasks[1] and s.tasks[1].state == "RUNNING" and
+          s.tasks[1].worker_id:match ":(%d+)$" == tostring(workers[3 - frozen].port)
+      end, 60)
+      append(5)
+      wait_committed(broker, topic, n)
+      workers[frozen].process:signal "CONT"
+      append(5)
+      wait_committed(broker, topic, n)
+      assert.equal("RUNNING", workers[3 - frozen]:status "fz".tasks[1].state) -- whatever the frozen one thinks
+      assert.equal(n, numbered(committed(broker, topic)))
+      proc.wait_for("both in the group", function() return workers[frozen]:healthy() and owner "fz" end)
+      -- the thawed one takes part again: it answers, and writes of whoever leads arrive
+      local code, text = workers[frozen]:request("PUT", "/connectors/fz/config", source(file, topic,
+        { ["transaction.boundary"] = "interval", ["transaction.boundary.interval.ms"] = tostring(3000 + n) }))
+      assert.equal(200, code, text)
+      proc.wait_for("an owner", function() return owner "fz" end)
+      append(3)
+      wait_committed(broker, topic, n)
+    end
+    assert.equal(n, numbered(committed(broker, topic)))
+    local log = workers[1]:log() .. workers[2]:log()
+    assert.truthy(log:find("Failed to flush offsets and/or records for task fz-0", 1, true))
+    assert.truthy(log:find("ProducerFencedException", 1, true))
+  end)
+end)
+
+local many = [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx)
+  self.ctx, self.key = ctx, { s = ctx.config.slice }
+  local o = ctx.offsets:get(self.key)
+  self.at = o and o.at or 0
+end
+function Task:poll()
+  if self.at >= tonumber(self.ctx.config.count) then return nil end
+  self.at = self.at + 1
+  return { { topic = self.ctx.config.topic, value = self.ctx.config.slice .. "-" .. self.at, source_partition = self.key,
+    source_offset = { at = self.at } } }
+end
+return connect.source { name = "Many", class = "Many", version = "1", task = Task, exactly_once = true,
+  task_configs = function(config, max)
+    local out = {}
+    for i = 1, max do out[i] = { slice = tostring(i), topic = config.topic, count = config.count } end
+    return out
+  end,
+  config = { { "topic", type = "string", doc = "" }, { "count", type = "string", doc = "" },
+    { "slice", type = "string", default = "", doc = "" } } }
+]]
+
+describe("sets of tasks", function()
+  it("are fenced before the next one writes", function()
+    local broker, dir = kafka.broker(), proc.tmpdir "many"
+    proc.write(dir .. "/many.lua", many)
+    local worker = kafka.worker { broker = broker, config = with(enabled, { ["plugin.path"] = dir }) }
+    local topic = kafka.unique "many"
+    local function put(tasks, count)
+      local code, text = worker:request("PUT", "/connectors/many/config", { ["connector.class"] = "Many", topic = topic,
+        count = tostring(count), ["tasks.max"] = tostring(tasks),
+        ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" })
+      assert(code == 201 or code == 200, text)
+    end
+    put(3, 2)
+    worker:wait_running("many", 3)
+    wait_committed(broker, topic, 6)
+    put(2, 4)
+    worker:wait_running("many", 2)
+    wait_committed(broker, topic, 10)
+    put(4, 5)
+    worker:wait_running("many", 4)
+    local seen, records = {}, wait_committed(broker, topic, 20)
+    for _, v in ipairs(records) do
+      assert.is_nil(seen[v], v)
+      seen[v] = true
+    end
+    assert.equal(20, #records)
+    assert.same({ '{"task-count":3}', '{"task-count":2}', '{"task-count":4}' }, keys(broker, worker, "tasks-fencing-many"))
+    assert.truthy(worker:log():find("Performing a round of zombie fencing for connector many: 3 producers", 1, true))
+    assert.equal(0, worker:stop())
+  end)
+end)

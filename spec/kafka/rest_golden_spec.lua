@@ -6,7 +6,7 @@ local proc = require "spec.support.proc"
 
 local replay = "python3 spec/support/replay"
 local scenarios = { "01-root-and-generic", "02-create", "04-config-put-patch", "05-get-status-tasks-topics",
-  "06-lifecycle" }
+  "06-lifecycle", "14-exactly-once-enabled", "16-exactly-once-preparing", "22-eager-protocol" }
 
 describe("recorded REST exchanges", function()
   local broker
