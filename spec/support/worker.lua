@@ -3,6 +3,7 @@ local core = require "spec.support.core"
 local C, ffi = core.load { "base/clock.h", "base/log.h", "runtime/worker.h", "script/script.h" }
 local probe = require("spec.support.compile").library([[
 #include "convert/json.h"
+#include "runtime/ticket.h"
 #include "runtime/worker.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -66,8 +67,41 @@ void spec_generate(lc_worker_t *w, const char *name, const lc_props_t *c)
 static int lease = 1;
 static bool may_work(void *arg) { (void)arg; return __atomic_load_n(&lease, __ATOMIC_SEQ_CST) != 0; }
 void spec_lease(int yes) { __atomic_store_n(&lease, yes, __ATOMIC_SEQ_CST); }
+/* What exactly-once tasks are told: kinds of lc_err_kind_t, 0: fine; -1: nothing, ever. Each is used once, then
+ * fine again. */
+static int fence_answer, verify_answer;
+static lc_ticket_t *unanswered;
+static void say(int *answer, const char *what, const char *connector, int task, lc_ticket_t *ticket)
+{
+        int kind = __atomic_exchange_n(answer, 0, __ATOMIC_SEQ_CST);
+        lc_buf_t b = LC_BUF_INIT;
+        lc_err_t err = {0};
+        lc_buf_printf(&b, "%s %s-%d\n", what, connector, task);
+        take(&b);
+        if (kind > 0)
+                lc_err_set(&err, (lc_err_kind_t)kind, 0, "%s refused", what);
+        if (kind >= 0)
+                lc_ticket_answer(ticket, kind ? &err : NULL);
+        else
+                unanswered = ticket;
+}
+static void fence(void *arg, const char *connector, int task, lc_ticket_t *ticket)
+{ (void)arg; say(&fence_answer, "fence", connector, task, ticket); }
+static void verify(void *arg, const char *connector, int task, lc_ticket_t *ticket)
+{ (void)arg; say(&verify_answer, "verify", connector, task, ticket); }
+void spec_gate(int fencing, int verifying)
+{
+        if (unanswered)
+                lc_ticket_answer(unanswered, NULL);
+        unanswered = NULL;
+        __atomic_store_n(&fence_answer, fencing, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&verify_answer, verifying, __ATOMIC_SEQ_CST);
+}
 void spec_deps(lc_worker_deps_t *d)
 {
+        d->fence = fence;
+        d->verify = verify;
+        spec_gate(0, 0);
         d->reconfigure = spec_reconfigure;
         d->may_work = may_work;
         d->arg = "reconfigure";
@@ -88,6 +122,7 @@ void spec_target(lc_worker_t *w, const char *name, lc_target_state_t t);
 void spec_generate(lc_worker_t *w, const char *name, const lc_props_t *c);
 void spec_deps(lc_worker_deps_t *d);
 void spec_lease(int yes);
+void spec_gate(int fencing, int verifying);
 int spec_text(char *out, int size);
 void spec_clear(void);
 int spec_offset(lc_offset_store_t *s, const char *connector, const char *partition, char *out, int size);
@@ -211,6 +246,12 @@ function _M.took(f)
   local t = C.lc_now_ms()
   f()
   return tonumber(C.lc_now_ms() - t)
+end
+
+--- What the next exactly-once tasks are told: "fatal", "retriable", "never"; nil: fine.
+function _M.gate(fence, verify)
+  local kinds = { fatal = 1, retriable = 2, never = -1 }
+  probe.spec_gate(kinds[fence] or 0, kinds[verify] or 0)
 end
 
 --- What may_work answers to all tasks.

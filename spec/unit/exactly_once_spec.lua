@@ -1,0 +1,177 @@
+-- Exactly-once source tasks (core/runtime/source_transaction.c) on librdkafka's mock cluster: which offsets are
+-- written with which records, what the script is told, who is asked before the start. The mock cluster neither aborts
+-- nor fences: that is spec/kafka/exactly_once_spec.lua.
+local worker = require "spec.support.worker"
+local mock = require "spec.support.mock_cluster"
+
+-- Polls as the script says: items of a poll are apart by blanks, polls by ";". "v" a record, "v!" one that cannot be
+-- converted, "v:commit", "v:abort"; "|commit", "|abort" for the batch.
+local probe = [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx)
+  self.ctx, self.at, self.polls = ctx, 0, {}
+  self:note("start " .. tostring(ctx.transaction ~= nil))
+  for p in (ctx.config.script .. ";"):gmatch "([^;]*);" do self.polls[#self.polls + 1] = p end
+end
+function Task:poll()
+  local line = self.polls[self.at + 1]
+  if not line then return nil end
+  self.at = self.at + 1
+  local out = {}
+  for item in line:gsub("|.*", ""):gmatch "%S+" do
+    local value, bad, what = item:match "^([^:!]+)(!?):?(%w*)$"
+    local r = { topic = self.ctx.config.topic, value = value, source_partition = { p = "x" },
+      source_offset = { n = self.at } }
+    if bad ~= "" then r.value, r.value_schema = 5, "int32" end
+    out[#out + 1] = r
+    if what ~= "" then
+      for w in what:gsub("both", "commit abort"):gmatch "%a+" do self.ctx.transaction[w](self.ctx.transaction, r) end
+    end
+  end
+  for w in (line:match "|(.*)" or ""):gmatch "%a+" do self.ctx.transaction[w](self.ctx.transaction) end
+  return out
+end
+function Task:commit() if not self.idle then self:note "commit" end end
+function Task:commit_record(r) self:note("record " .. tostring(r.value)) end
+function Task:note(text)
+  local f = assert(io.open(self.ctx.config.mark, "a"))
+  f:write(text, "\n")
+  f:close()
+end
+return connect.source { name = "Steps", class = "Steps", version = "1", task = Task, config = {
+  { "topic", type = "string", doc = "" }, { "script", type = "string", doc = "" }, { "mark", type = "string", doc = "" } } }
+]]
+
+describe("exactly-once source task", function()
+  local w, cluster, topic, mark
+  local number = 0
+  setup(function() cluster = mock.new() end)
+  teardown(function() cluster:close() end)
+  before_each(function()
+    number = number + 1
+    topic, mark = "t" .. number, os.tmpname()
+    cluster:topic(topic, 1)
+    cluster:topic("o" .. number, 1)
+    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(), config = {
+      ["exactly.once.source.support"] = "enabled", ["offset.flush.interval.ms"] = "3600000",
+      ["offset.storage.topic"] = "o" .. number } }
+  end)
+  after_each(function()
+    w:close()
+    os.remove(mark)
+  end)
+
+  local function config(script, more)
+    local c = { ["connector.class"] = "Steps", topic = topic, script = script, mark = mark }
+    for k, v in pairs(more or {}) do c[k] = v end
+    return c
+  end
+
+  local function offsets(n, ms) return cluster:read("o" .. number, n, ms) end
+
+  -- What the script was told, commits that follow each other counted once.
+  local function told()
+    local out = {}
+    for line in io.lines(mark) do
+      if line ~= "commit" or out[#out] ~= "commit" then out[#out + 1] = line end
+    end
+    return out
+  end
+
+  it("asks the cluster, then writes records and the offset of each poll in a transaction", function()
+    w:start_task("c", 0, config "a b;c")
+    assert.same({ "a", "b", "c" }, cluster:read(topic, 3))
+    assert.same({ '{"n":1}', '{"n":2}' }, offsets(2))
+    worker.eventually(function() return #told() >= 6 end)
+    assert.same({ "start false", "record a", "record b", "commit", "record c", "commit" }, told())
+    assert.equal("fence c-0\nverify c-0\n", worker.events())
+    assert.equal("RUNNING", w:status("c", 0).state)
+    assert.same({ topic }, w:topics "c")
+  end)
+
+  it("holds the offset of an interval back until it is over, or the task stops or pauses", function()
+    local long = { ["transaction.boundary"] = "interval", ["transaction.boundary.interval.ms"] = "3600000" }
+    w:start_task("c", 0, config("a;b", long))
+    assert.equal(2, #cluster:read(topic, 2))
+    assert.same({}, offsets(1, 500))
+    w:tasks_target("c", worker.PAUSED)
+    assert.same({ '{"n":2}' }, offsets(1))
+    w:wait_state("c", 0, "PAUSED")
+    w:tasks_target("c", worker.STARTED)
+    w:wait_state("c", 0, "RUNNING")
+    w:stop_tasks { "c", 0 }
+    assert.equal("UNASSIGNED", w:status("c", 0).state)
+    w:start_task("c", 0, config("d", long))
+    assert.equal(3, #cluster:read(topic, 3))
+    w:stop_tasks { "c", 0 }
+    assert.same({ '{"n":2}', '{"n":1}' }, offsets(2))
+    w:start_task("c", 0, config("e", { ["transaction.boundary"] = "INTERVAL", ["transaction.boundary.interval.ms"] = "300" }))
+    assert.equal(3, #offsets(3))
+  end)
+
+  it("ends transactions where the script says", function()
+    w:start_task("c", 0, config("a;b|commit;c d:commit e;f", { ["transaction.boundary"] = "connector" }))
+    assert.equal(6, #cluster:read(topic, 6))
+    assert.same({ '{"n":2}', '{"n":3}' }, offsets(2))
+    assert.same({}, { offsets(3, 500)[3] })
+    assert.equal("start true", told()[1])
+    w:stop_tasks { "c", 0 } -- nobody asked for what is open: it is given up
+    assert.equal(2, #offsets(3, 300))
+  end)
+
+  it("commits the offsets of what it aborts", function()
+    w:start_task("c", 0, config("a b|abort;c|commit;|abort", { ["transaction.boundary"] = "connector" }))
+    assert.same({ '{"n":1}', '{"n":2}' }, offsets(2))
+    assert.equal("RUNNING", w:status("c", 0).state)
+  end)
+
+  it("fails when a commit and an abort are wanted at once", function()
+    w:start_task("c", 0, config("a:both", { ["transaction.boundary"] = "connector" }))
+    local st = w:wait_state("c", 0, "FAILED")
+    assert.truthy(st.trace:find("java.lang.IllegalStateException: Connector requested both commit and abort of same "
+      .. "record against topic/partition " .. topic .. "/null", 1, true), st.trace)
+    w:start_task("d", 0, config("a|commit abort", { ["transaction.boundary"] = "connector" }))
+    st = w:wait_state("d", 0, "FAILED")
+    assert.truthy(st.trace:find("Connector requested both commit and abort of same transaction", 1, true), st.trace)
+  end)
+
+  it("skips what tolerance allows, and tells the script at the commit", function()
+    w:start_task("c", 0, config("a b! c", { ["errors.tolerance"] = "all",
+      ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter", ["transforms"] = "d",
+      ["transforms.d.type"] = "org.apache.kafka.connect.transforms.Filter", ["transforms.d.predicate"] = "p",
+      ["predicates"] = "p", ["predicates.p.type"] = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone" }))
+    assert.same({ "a", "5", "c" }, cluster:read(topic, 3))
+    worker.eventually(function() return #told() >= 5 end)
+  end)
+
+  it("refuses records for its offsets topic", function()
+    local c = config "a"
+    c.topic = "o" .. number
+    w:start_task("c", 0, c)
+    local st = w:wait_state("c", 0, "FAILED")
+    assert.truthy(st.trace:find("^org.apache.kafka.connect.errors.ConnectException: Source tasks may not produce to "
+      .. "their own offsets topics when exactly%-once support is enabled"), st.trace)
+  end)
+
+  it("does not start when the fencing or the check fails, and tries again what may get better", function()
+    worker.gate("fatal")
+    w:start_task("c", 0, config "a")
+    assert.truthy(w:wait_state("c", 0, "FAILED").trace:find("fence refused", 1, true))
+    worker.gate(nil, "fatal")
+    w:start_task("d", 0, config "a")
+    assert.truthy(w:wait_state("d", 0, "FAILED").trace:find("verify refused", 1, true))
+    assert.same({}, cluster:read(topic, 1, 300))
+    worker.gate("retriable")
+    w:start_task("e", 0, config "a")
+    assert.same({ "a" }, cluster:read(topic, 1))
+  end)
+
+  it("stops while it waits for the fencing", function()
+    worker.gate("never")
+    w:start_task("c", 0, config "a")
+    worker.wait_event "fence c%-0"
+    assert.is_true(worker.took(function() w:stop_tasks { "c", 0 } end) < 3000)
+    assert.equal("UNASSIGNED", w:status("c", 0).state)
+  end)
+end)
