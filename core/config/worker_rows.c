@@ -179,8 +179,8 @@ static const lc_config_row_t distributed_only[] = {
         { .name = "exactly.once.source.support", .type = LC_CFG_STRING, .def = "disabled",
           .importance = LC_HIGH, .order = -1, .check = lc_check_one_of_ci,
           .one_of = exactly_once_source_support_values,
-          .doc = "disabled; preparing is taken with a warning; enabled is refused: exactly-once sources "
-                 "come in a later version." },
+          .doc = "disabled / preparing (the leader writes in transactions) / enabled (and every source "
+                 "task). A running cluster goes there by two rolling restarts, preparing first." },
         { .name = "metadata.max.age.ms", .type = LC_CFG_LONG, .def = "300000", .importance = LC_LOW,
           .order = -1, .check = lc_check_at_least, .doc = "Metadata refresh of the group client." },
         { .name = "client.id", .type = LC_CFG_STRING, .def = "", .importance = LC_LOW, .order = -1,
