@@ -459,7 +459,8 @@ lc_props_t *lc_client_config_transactional(const lc_worker_config_t *wc, lc_clie
         if (theirs && connector_config)
                 idempotence = prefixed(connector_config, kinds[kind].override, "enable.idempotence");
         if (theirs && !idempotence)
-                idempotence = prefixed(lc_worker_config_originals(wc), kinds[kind].worker, "enable.idempotence");
+                idempotence =
+                        prefixed(lc_worker_config_originals(wc), kinds[kind].worker, "enable.idempotence");
         force(java, "enable.idempotence", idempotence, "true");
         force(java, "transactional.id", theirs ? lc_props_get(java, "transactional.id") : NULL,
               transactional_id);

@@ -182,10 +182,9 @@ static void check_sink_group(lc_validation_t *v, lc_config_infos_t *undefined)
 /* The check itself failed: user code. */
 static void unexpected(lc_config_value_t *value, const lc_err_t *err)
 {
-        char *text = err->msg[0]
-                             ? lc_asprintf("An unexpected error occurred during validation: %s", err->msg)
-                             : lc_strdup("An unexpected error occurred during validation; please see the "
-                                         "worker logs for more details.");
+        char *text = err->msg[0] ? lc_asprintf("An unexpected error occurred during validation: %s", err->msg)
+                                 : lc_strdup("An unexpected error occurred during validation; please see the "
+                                             "worker logs for more details.");
 
         lc_strv_add(&value->errors, text);
         free(text);
@@ -234,11 +233,12 @@ static void check_boundary(lc_validation_t *v)
         if (err.kind)
                 unexpected(value, &err);
         else if (answer == LC_EOS_NULL)
-                lc_strv_add(&value->errors,
-                            "This connector has returned a null value from its "
-                            "canDefineTransactionBoundaries method, which is not permitted. The connector will "
-                            "be treated as if it cannot define its own transaction boundaries, and cannot be "
-                            "configured with 'transaction.boundary' set to 'connector'.");
+                lc_strv_add(
+                        &value->errors,
+                        "This connector has returned a null value from its "
+                        "canDefineTransactionBoundaries method, which is not permitted. The connector will "
+                        "be treated as if it cannot define its own transaction boundaries, and cannot be "
+                        "configured with 'transaction.boundary' set to 'connector'.");
         else if (answer == LC_EOS_UNSUPPORTED)
                 lc_strv_add(&value->errors,
                             "The connector does not support connector-defined transaction boundaries with "
@@ -362,12 +362,14 @@ static void families(const lc_validation_t *v, bool want[LC_FAMILIES])
 {
         if (v->connector->type == LC_PLUGIN_SOURCE) {
                 bool offsets = lc_worker_config_mode(v->wc) == LC_DISTRIBUTED &&
-                               (lc_worker_config_eos(v->wc) == LC_EOS_ON || lc_props_get(v->props, "offsets.storage.topic"));
+                               (lc_worker_config_eos(v->wc) == LC_EOS_ON ||
+                                lc_props_get(v->props, "offsets.storage.topic"));
 
                 want[LC_FAMILY_PRODUCER] = true;
                 want[LC_FAMILY_CONSUMER] = offsets;
-                want[LC_FAMILY_ADMIN] = offsets || topic_creation(v->props) ||
-                                        !blank(lc_props_get(v->props, "errors.deadletterqueue.source.topic.name"));
+                want[LC_FAMILY_ADMIN] =
+                        offsets || topic_creation(v->props) ||
+                        !blank(lc_props_get(v->props, "errors.deadletterqueue.source.topic.name"));
         } else {
                 bool dlq = !blank(lc_props_get(v->props, "errors.deadletterqueue.topic.name"));
 

@@ -140,7 +140,8 @@ static int reclaim(lc_distributed_t *d, int64_t now)
         if (!rc)
                 return -1;
         lc_log(LC_WARN, "HERDER",
-               "Unable to claim write privileges for config topic. Will backoff and possibly retry if still the "
+               "Unable to claim write privileges for config topic. Will backoff and possibly retry if still "
+               "the "
                "leader: %s",
                err.msg);
         d->claim_at = lc_now_ms() + CLAIM_RETRY_MS;

@@ -30,8 +30,8 @@ typedef struct lc_distributed {
 
         pthread_mutex_t assign_lock;
         lc_assignor_t *assignor;
-        lc_members_t *members; /* locks itself */
-        bool check_members;    /* T's: an answer came, is work where it can run? */
+        lc_members_t *members;  /* locks itself */
+        bool check_members;     /* T's: an answer came, is work where it can run? */
         lc_fencing_t *fencings; /* T's, of the leader */
         bool fenced;            /* a write as the leader failed: claim the config topic again */
         int64_t claim_at;
@@ -116,7 +116,8 @@ void lc_dist_fence_close(lc_distributed_t *d);
 /* distributed_requests.c */
 /* What a write to the config topic returned: fenced, the error says that it may be tried again. */
 int lc_dist_wrote(lc_distributed_t *d, int rc, lc_err_t *err);
-int lc_dist_claim(lc_distributed_t *d, lc_err_t *err); /* the config topic, for the leader of this generation */
+int lc_dist_claim(lc_distributed_t *d,
+                  lc_err_t *err); /* the config topic, for the leader of this generation */
 bool lc_dist_leading(lc_distributed_t *d, lc_request_t *req); /* false: the request was sent on or answered */
 void lc_dist_request(lc_herder_t *h, lc_hev_t *ev);
 void lc_dist_reconfigured(lc_herder_t *h, const char *name, lc_request_t *req, const lc_err_t *err);

@@ -228,8 +228,8 @@ static int sign(lc_distributed_t *d, lc_http_call_t *call, lc_err_t *err)
 }
 
 /* NULL with err: nobody to send it to. */
-static lc_http_call_t *call_leader(lc_distributed_t *d, const char *method, const char *name, const char *rest,
-                                   const char *nowhere, lc_err_t *err)
+static lc_http_call_t *call_leader(lc_distributed_t *d, const char *method, const char *name,
+                                   const char *rest, const char *nowhere, lc_err_t *err)
 {
         const char *leader = d->assignment ? d->assignment->leader_url : NULL;
         lc_buf_t url = LC_BUF_INIT;

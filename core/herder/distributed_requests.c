@@ -57,7 +57,8 @@ int lc_dist_wrote(lc_distributed_t *d, int rc, lc_err_t *err)
 {
         if (rc < 0 && err->kind == LC_FENCED) {
                 lc_log(LC_WARN, "HERDER",
-                       "Failed to write to config topic as leader; will rejoin group if necessary and, if still "
+                       "Failed to write to config topic as leader; will rejoin group if necessary and, if "
+                       "still "
                        "leader, attempt to reclaim write privileges for the config topic: %s",
                        err->msg);
                 d->fenced = true;

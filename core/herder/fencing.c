@@ -189,8 +189,9 @@ static void begin_round(lc_distributed_t *d, const lc_config_connector_t *c, wai
                 f->next = d->fencings;
                 d->fencings = f;
                 lc_stage(h, "initiating a round of zombie fencing for connector %s", c->name);
-                lc_log(LC_INFO, "HERDER", "Performing a round of zombie fencing for connector %s: %d producers",
-                       c->name, c->task_count_record);
+                lc_log(LC_INFO, "HERDER",
+                       "Performing a round of zombie fencing for connector %s: %d producers", c->name,
+                       c->task_count_record);
                 ev = lc_hev_new(h, LC_HEV_FENCED, c->name);
                 ev->config = lc_props_copy(c->config);
                 ev->ntasks = c->task_count_record;
@@ -228,7 +229,8 @@ static void fence(lc_distributed_t *d, const char *name, waiter_t *w)
                 refuse(w, 400, LC_FATAL, "Connector %s is not a source connector", name);
         } else if (!c->pending_fencing) {
                 lc_log(LC_DEBUG, "HERDER",
-                       "Skipping zombie fencing round for connector %s as all old task generations have already "
+                       "Skipping zombie fencing round for connector %s as all old task generations have "
+                       "already "
                        "been fenced out",
                        name);
                 answer(w, 204, NULL);
@@ -368,8 +370,8 @@ void lc_dist_gate(lc_distributed_t *d, lc_hev_t *ev)
 void lc_dist_fence_answered(lc_hev_t *ev)
 {
         /* nobody there, a rebalance, a key that was rotated, a leader that starts: it may be better soon */
-        if (ev->err && ev->err->code != 0 && ev->err->code != 409 && ev->err->code != 403 && ev->err->code != 503 &&
-            ev->err->code >= 400 && ev->err->code < 600)
+        if (ev->err && ev->err->code != 0 && ev->err->code != 409 && ev->err->code != 403 &&
+            ev->err->code != 503 && ev->err->code >= 400 && ev->err->code < 600)
                 ev->err->kind = LC_FATAL;
         lc_ticket_answer(ev->ticket, ev->err);
         ev->ticket = NULL;

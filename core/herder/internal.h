@@ -36,16 +36,16 @@ typedef enum {
         LC_HEV_ASSIGNED,  /* assignment */
         LC_HEV_PREPARING, /* protocol */
         LC_HEV_COORDINATOR_LOST,
-        LC_HEV_PUBLISHED, /* name, err: the leader's answer to task configs sent to it */
-        LC_HEV_LOGGER,    /* name, level: for the whole cluster */
-        LC_HEV_MEMBER,    /* name, url, answer or err: which connector classes a member has */
-        LC_HEV_FAILED,    /* something is to be restarted by its policy: look at it */
-        LC_HEV_RELOADED,  /* answer: plugins were loaded; what uses them is restarted */
+        LC_HEV_PUBLISHED,    /* name, err: the leader's answer to task configs sent to it */
+        LC_HEV_LOGGER,       /* name, level: for the whole cluster */
+        LC_HEV_MEMBER,       /* name, url, answer or err: which connector classes a member has */
+        LC_HEV_FAILED,       /* something is to be restarted by its policy: look at it */
+        LC_HEV_RELOADED,     /* answer: plugins were loaded; what uses them is restarted */
         LC_HEV_FENCE,        /* name, task, ticket: a source task wants its predecessors fenced */
         LC_HEV_VERIFY,       /* name, task, ticket: and is it still wanted itself? */
         LC_HEV_FENCED,       /* name, generation, err: the end of a round of fencing */
         LC_HEV_FENCE_ANSWER, /* ticket, err: the leader's answer */
-        LC_HEV_FATAL      /* err */
+        LC_HEV_FATAL         /* err */
 } lc_hev_kind_t;
 
 typedef struct lc_hev lc_hev_t;
@@ -226,6 +226,6 @@ void lc_target_connector(lc_herder_t *h, const char *name, lc_target_state_t tar
 void lc_connector_event(lc_herder_t *h, lc_hev_t *ev); /* LC_HEV_CONNECTOR; owns it */
 int lc_start_task(lc_herder_t *h, const char *name, int task, lc_err_t *err);
 int lc_hconn_task_generation(lc_herder_t *h, const char *name, int task); /* -1: never started here */
-void lc_herder_stop_work(lc_herder_t *h); /* the worker ends */
+void lc_herder_stop_work(lc_herder_t *h);                                 /* the worker ends */
 
 #endif

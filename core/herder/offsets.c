@@ -97,7 +97,8 @@ static void read_offsets(void *arg)
         else if (sink)
                 rc = sink_offsets(h, ev->name, ev->config, &o, &err);
         else
-                rc = lc_worker_source_offsets(h->worker, ev->name, ev->config, &h->stop, source_offset, &o, &err);
+                rc = lc_worker_source_offsets(h->worker, ev->name, ev->config, &h->stop, source_offset, &o,
+                                              &err);
         lc_buf_adds(&o.json, "]}");
         if (rc < 0)
                 lc_log(LC_ERROR, "HERDER", "Cannot read the offsets of connector %s: %s", ev->name, err.msg);

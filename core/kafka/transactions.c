@@ -132,7 +132,8 @@ int lc_txn_commit(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_
 
 int lc_txn_abort(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err)
 {
-        patience_t pt = patience(ms, quit, arg), first = patience(ms && ms < DRAIN_MS ? ms : DRAIN_MS, quit, arg);
+        patience_t pt = patience(ms, quit, arg),
+                   first = patience(ms && ms < DRAIN_MS ? ms : DRAIN_MS, quit, arg);
         rd_kafka_t *rk = lc_producer_handle(p);
         lc_err_t why;
         int rc;

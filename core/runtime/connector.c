@@ -39,7 +39,7 @@ struct lc_connector {
         /* pool threads only */
         lc_props_t *config;
         lc_source_offsets_t *offsets; /* of ctx.offsets, once it was asked for */
-        const lc_plugin_t *plugin; /* of `plugins` */
+        const lc_plugin_t *plugin;    /* of `plugins` */
         lc_script_t *script;
         lc_script_host_t host;
         change_t current;

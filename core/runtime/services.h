@@ -28,10 +28,10 @@ typedef struct lc_services {
         void *arg;
         const lc_local_ends_t *local; /* NULL: Kafka */
         lc_restarts_t *restarts;
-        bool exactly_once;            /* source tasks write in transactions */
-        int32_t generation;           /* atomic */
-        bool outside;                 /* atomic: lc_worker_set_outside */
-        bool track_topics;            /* topic.tracking.enable */
+        bool exactly_once;  /* source tasks write in transactions */
+        int32_t generation; /* atomic */
+        bool outside;       /* atomic: lc_worker_set_outside */
+        bool track_topics;  /* topic.tracking.enable */
         int64_t flush_interval_ms, flush_timeout_ms, graceful_ms;
         int call_ms, connector_call_ms; /* plugin.max.call.ms, plugin.max.connector.call.ms */
         pthread_mutex_t lock;

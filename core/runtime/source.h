@@ -21,9 +21,9 @@ struct lc_source_txn;
 
 typedef struct lc_source {
         lc_task_t *t;
-        lc_props_t *conf;        /* the producer's */
-        lc_producer_t *producer; /* NULL while the source rests */
-        struct lc_source_txn *txn; /* NULL: at least once */
+        lc_props_t *conf;             /* the producer's */
+        lc_producer_t *producer;      /* NULL while the source rests */
+        struct lc_source_txn *txn;    /* NULL: at least once */
         lc_source_offsets_t *offsets; /* from the start on */
         int64_t last_sent;
         lc_topic_creation_t *creation;
@@ -70,8 +70,9 @@ int lc_source_txn_new(lc_source_t *s, lc_err_t *err);
 void lc_source_txn_free(lc_source_t *s);
 /* Fencing, the producer, the check that the task is still wanted. 1: stopped meanwhile. */
 int lc_source_txn_start(lc_source_t *s, lc_err_t *err);
-void lc_source_txn_enter(lc_source_t *s);       /* the loop begins, or goes on after a pause */
-void lc_source_txn_before_poll(lc_source_t *s); /* what the script asks for from here on is of the next batch */
+void lc_source_txn_enter(lc_source_t *s); /* the loop begins, or goes on after a pause */
+void lc_source_txn_before_poll(
+        lc_source_t *s); /* what the script asks for from here on is of the next batch */
 uint32_t lc_source_txn_section(const lc_source_t *s); /* the end of what may be sent before one ends */
 int lc_source_txn_begin(lc_source_t *s, lc_err_t *err);
 void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to);

@@ -144,8 +144,8 @@ void lc_source_tend_offsets(lc_source_t *s)
         check_commit(s);
         if (!s->commit && s->now >= s->next_commit) {
                 /* what failed before what is acknowledged must be in the dead letter queue */
-                bool mine = lc_task_may_work(s->t) &&
-                            lc_letters_wait(s->t->letters, s->now + LC_SOURCE_HOLD_MS);
+                bool mine =
+                        lc_task_may_work(s->t) && lc_letters_wait(s->t->letters, s->now + LC_SOURCE_HOLD_MS);
 
                 s->next_commit = s->now + (mine ? s->t->sv->flush_interval_ms : LC_SOURCE_HOLD_MS);
                 if (mine)
@@ -198,7 +198,6 @@ void lc_source_final_commit(lc_source_t *s)
         now = lc_now_ms();
         lc_source_commit_now(s, end > now + graceful / 8 ? end : now + graceful / 8);
 }
-
 
 void lc_source_abandon_commit(lc_source_t *s)
 {

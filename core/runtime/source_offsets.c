@@ -58,8 +58,7 @@ static bool needs_own(const lc_services_t *sv, const lc_props_t *config, const c
 }
 
 lc_source_offsets_t *lc_source_offsets_open(lc_services_t *sv, const char *connector, int task,
-                                            const lc_props_t *config, const volatile int *stop,
-                                            lc_err_t *err)
+                                            const lc_props_t *config, const volatile int *stop, lc_err_t *err)
 {
         lc_source_offsets_t *o = lc_calloc(1, sizeof(*o));
         const char *topic;
@@ -202,7 +201,8 @@ static lc_offset_entry_t *copy_entries(const lc_offset_entry_t *entries, size_t 
 }
 
 /* The removals, or the others: borrowed from `entries`. */
-static size_t select_entries(const lc_offset_entry_t *entries, size_t n, bool removals, lc_offset_entry_t *out)
+static size_t select_entries(const lc_offset_entry_t *entries, size_t n, bool removals,
+                             lc_offset_entry_t *out)
 {
         size_t k = 0;
 
@@ -232,7 +232,8 @@ static void in_workers_too(void *arg, const lc_err_t *err)
 
         if (err)
                 lc_log(LC_WARN, "OFFSET",
-                       "Failed to write the offsets of connector %s to the worker's offsets topic; they are in "
+                       "Failed to write the offsets of connector %s to the worker's offsets topic; they are "
+                       "in "
                        "the connector's own one: %s",
                        b->connector, err->msg);
         both_free(b);

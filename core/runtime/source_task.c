@@ -454,7 +454,9 @@ static int paused(source_t *s, lc_err_t *err)
                 close_when_resting(s);
                 if (!s->txn && lc_source_outstanding(s) && !lc_task_may_work(t))
                         lc_producer_purge(s->producer);
-                next = lc_source_outstanding(s) ? s->now + LC_SOURCE_HOLD_MS : s->commit ? s->commit_deadline : s->next_commit;
+                next = lc_source_outstanding(s) ? s->now + LC_SOURCE_HOLD_MS
+                       : s->commit              ? s->commit_deadline
+                                                : s->next_commit;
                 rest(s, next > s->now ? (int)(next - s->now < 60000 ? next - s->now : 60000) : 0);
         }
         lc_task_rearm(t);
@@ -597,7 +599,8 @@ static int execute(lc_task_t *t, lc_err_t *err)
 
 static lc_props_t *transactional(const lc_task_t *t, const char *client_id, lc_err_t *err)
 {
-        char *id = lc_asprintf("%s-%s-%d", lc_worker_config_str(t->sv->config, "group.id"), t->connector, t->id);
+        char *id =
+                lc_asprintf("%s-%s-%d", lc_worker_config_str(t->sv->config, "group.id"), t->connector, t->id);
         lc_props_t *conf = lc_client_config_transactional(t->sv->config, LC_CLIENT_PRODUCER, t->config,
                                                           client_id, id, err);
 
@@ -636,7 +639,8 @@ static int build(lc_task_t *t, lc_err_t *err)
                           ? transactional(t, id, err)
                           : lc_client_config(t->sv->config, LC_CLIENT_PRODUCER, t->config, id, err);
         free(id);
-        if (!s->conf || (t->sv->exactly_once && lc_source_txn_new(s, err)) || open_producer(s, err)) /* opened here to find bad settings */
+        if (!s->conf || (t->sv->exactly_once && lc_source_txn_new(s, err)) ||
+            open_producer(s, err)) /* opened here to find bad settings */
                 return -1;
         s->tracker = lc_tracker_new();
         return lc_topic_creation_new(t->sv->config, t->connector, t->id, t->config, &s->creation, err);
@@ -651,7 +655,7 @@ static void close_source(lc_task_t *t)
         t->impl = NULL;
         s->closing = true;
         lc_source_abandon_commit(s);
-        lc_source_txn_free(s); /* aborts what is open */
+        lc_source_txn_free(s);               /* aborts what is open */
         lc_producer_destroy(s->producer, 0); /* execute() has waited for what was in flight */
         lc_props_free(s->conf);
         for (; s->at_purged < s->npurged; s->at_purged++)

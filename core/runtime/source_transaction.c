@@ -55,8 +55,9 @@ typedef struct lc_source_txn {
 /* The broker has forgotten the transaction, or has it aborted by itself. */
 static bool expired(const txn_t *x, const lc_err_t *cause)
 {
-        return cause->cls && (strstr(cause->cls, "InvalidProducerEpochException") ||
-                              (cause->kind == LC_FENCED && x->open && lc_now_ms() - x->opened_at >= x->timeout_ms));
+        return cause->cls &&
+               (strstr(cause->cls, "InvalidProducerEpochException") ||
+                (cause->kind == LC_FENCED && x->open && lc_now_ms() - x->opened_at >= x->timeout_ms));
 }
 
 int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
@@ -70,15 +71,16 @@ int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
                 lc_err_wrap(err, "org.apache.kafka.common.KafkaException",
                             "Cannot execute transactional method because we are in an error state");
         if (expired(s->txn, cause))
-                lc_err_wrap(err, LC_CLS_CONNECT,
-                            "The task %s-%d was unable to finish writing records to Kafka before its producer "
-                            "transaction expired. It may be necessary to reconfigure this connector in order "
-                            "for it to run healthily with exactly-once support. Options for this include: tune "
-                            "the connector's producer configuration for higher throughput, increase the "
-                            "transaction timeout for the connector's producers, decrease the offset commit "
-                            "interval (if using interval-based transaction boundaries), or use the 'poll' "
-                            "transaction boundary (if the connector is not already configured to use it).",
-                            t->connector, t->id);
+                lc_err_wrap(
+                        err, LC_CLS_CONNECT,
+                        "The task %s-%d was unable to finish writing records to Kafka before its producer "
+                        "transaction expired. It may be necessary to reconfigure this connector in order "
+                        "for it to run healthily with exactly-once support. Options for this include: tune "
+                        "the connector's producer configuration for higher throughput, increase the "
+                        "transaction timeout for the connector's producers, decrease the offset commit "
+                        "interval (if using interval-based transaction boundaries), or use the 'poll' "
+                        "transaction boundary (if the connector is not already configured to use it).",
+                        t->connector, t->id);
         else
                 lc_err_wrap(err, LC_CLS_CONNECT, "Failed to flush offsets and/or records for task %s-%d",
                             t->connector, t->id);
@@ -156,10 +158,11 @@ int lc_source_txn_new(lc_source_t *s, lc_err_t *err)
         for (i = 0; i < 3 && strcasecmp(boundary, names[i]) != 0; i++)
                 ;
         if (i == 3)
-                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
-                                      "Invalid value %s for configuration transaction.boundary: String must be "
-                                      "one of (case insensitive): INTERVAL, POLL, CONNECTOR",
-                                      boundary);
+                return lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "Invalid value %s for configuration transaction.boundary: String must be "
+                        "one of (case insensitive): INTERVAL, POLL, CONNECTOR",
+                        boundary);
         x->boundary = (boundary_t)i;
         x->interval_ms = ms ? strtoll(ms, NULL, 10) : t->sv->flush_interval_ms;
         x->timeout_ms = timeout ? strtoll(timeout, NULL, 10) : 60000;
@@ -174,7 +177,8 @@ static bool stopping(void *arg)
 }
 
 /* One question to the herder. 0, 1 stopped, -1. */
-static int ask(lc_task_t *t, void (*question)(void *arg, const char *connector, int task, lc_ticket_t *ticket),
+static int ask(lc_task_t *t,
+               void (*question)(void *arg, const char *connector, int task, lc_ticket_t *ticket),
                lc_err_t *err)
 {
         lc_ticket_t *ticket = lc_ticket_new();
@@ -198,7 +202,8 @@ static int fence(lc_task_t *t, lc_err_t *err)
         if (!t->sv->fence)
                 return lc_err_set_cls(
                         err, LC_FATAL, 0, "java.lang.UnsupportedOperationException",
-                        "This worker is not able to communicate with the leader of the cluster, which is required "
+                        "This worker is not able to communicate with the leader of the cluster, which is "
+                        "required "
                         "for exactly-once source tasks. If running MirrorMaker 2 in dedicated mode, consider "
                         "enabling inter-worker communication via the 'dedicated.mode.enable.internal.rest' "
                         "property.");
@@ -263,7 +268,8 @@ void lc_source_txn_free(lc_source_t *s)
                 lc_log(LC_INFO, "TASK", "%s Aborting incomplete transaction due to shutdown", s->t->label);
                 if (lc_txn_abort(s->producer, CLOSE_MS, over, s, &err) < 0)
                         lc_log(LC_WARN, "TASK",
-                               "%s The transaction could not be aborted, the next producer of this task or its "
+                               "%s The transaction could not be aborted, the next producer of this task or "
+                               "its "
                                "timeout will: %s",
                                s->t->label, err.msg);
         }
@@ -356,8 +362,8 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
                 keep_done(s, r);
         } else if (!x->aborting && !s->closing && !x->broken) {
-                lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", s->t->label, r->topic, err->msg,
-                       err->detail);
+                lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", s->t->label, r->topic,
+                       err->msg, err->detail);
                 x->broken = true;
                 x->why = *err;
         }
@@ -531,7 +537,8 @@ int lc_source_txn_section_done(lc_source_t *s, lc_err_t *err)
         }
         if (mark == MARK_COMMIT)
                 return commit(s, err);
-        lc_log(LC_INFO, "TASK", "%s Aborting transaction after record for connector as requested", s->t->label);
+        lc_log(LC_INFO, "TASK", "%s Aborting transaction after record for connector as requested",
+               s->t->label);
         return abort_and_commit(s, err);
 }
 
@@ -578,8 +585,7 @@ int lc_source_txn_tend(lc_source_t *s, lc_err_t *err)
         txn_t *x = s->txn;
 
         s->now = lc_now_ms();
-        s->next_commit =
-                x->boundary == BY_INTERVAL && x->open ? x->last_commit + x->interval_ms : INT64_MAX;
+        s->next_commit = x->boundary == BY_INTERVAL && x->open ? x->last_commit + x->interval_ms : INT64_MAX;
         if (x->broken)
                 return lc_source_txn_broke(s, err);
         if (s->now < s->next_commit || lc_task_target(s->t) == LC_TARGET_PAUSED)

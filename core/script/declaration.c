@@ -582,8 +582,7 @@ static void run_answer(lua_State *L, void *arg)
 static lc_eos_t answer(const lc_plugin_t *plugin, const char *question, const lc_props_t *config,
                        lc_err_t *err)
 {
-        struct validation v = {
-                .plugin = plugin, .config = config, .question = question, .eos = LC_EOS_NULL};
+        struct validation v = {.plugin = plugin, .config = config, .question = question, .eos = LC_EOS_NULL};
         lc_state_t *st = lc_state_for_plugin(plugin, NULL, err);
 
         if (st && lc_state_run_limited(st, LC_LOAD_PHASE_MS, run_answer, &v, err) < 0)

@@ -147,7 +147,8 @@ static int claim(lc_config_store_t *base, lc_err_t *err)
         relinquish(base);
         if (rc > 0)
                 lc_err_set(&why, LC_FATAL, 0, "The worker is stopping");
-        lc_err_wrap(&why, LC_CLS_CONNECT, "Failed to create and initialize fencable producer for config topic");
+        lc_err_wrap(&why, LC_CLS_CONNECT,
+                    "Failed to create and initialize fencable producer for config topic");
         if (err && !err->kind)
                 *err = why;
         return -1;
@@ -178,8 +179,9 @@ static int write_privileged(store_t *s, const writes_t *w, bool seen, lc_err_t *
         lc_err_t why;
 
         if (!s->leader)
-                return lc_err_set_cls(err, LC_FENCED, 0, "java.lang.IllegalStateException",
-                                      "Cannot produce to config topic without claiming write privileges first");
+                return lc_err_set_cls(
+                        err, LC_FENCED, 0, "java.lang.IllegalStateException",
+                        "Cannot produce to config topic without claiming write privileges first");
         lc_err_clear(&why);
         if (transact(s, w, &offset, &why)) {
                 lc_log(LC_WARN, "CONFIG", "Failed to perform fencable send to config topic: %s", why.msg);

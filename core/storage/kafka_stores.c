@@ -57,8 +57,8 @@ static lc_props_t *leader_config(const lc_worker_config_t *wc, lc_err_t *err)
         char *id = client && *client ? lc_asprintf("%s-%s-configs-leader", group, client)
                                      : lc_asprintf("%s-configs-leader", group);
         char *transactional = lc_asprintf("connect-cluster-%s", group);
-        lc_props_t *conf = lc_client_config_transactional(wc, LC_CLIENT_INTERNAL_PRODUCER, NULL, id,
-                                                          transactional, err);
+        lc_props_t *conf =
+                lc_client_config_transactional(wc, LC_CLIENT_INTERNAL_PRODUCER, NULL, id, transactional, err);
 
         if (conf) {
                 lc_props_set(conf, "max.in.flight", "5");

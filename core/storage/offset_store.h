@@ -39,8 +39,8 @@ typedef struct lc_offset_store_ops {
                     lc_offset_done_fn *done, void *arg);
         void (*stop)(lc_offset_store_t *s); /* waits for what is out, frees */
         /* The records set() would write, for who writes them in a transaction. NULL: ["connector",partition]. */
-        int (*records)(lc_offset_store_t *s, const char *connector, const lc_offset_entry_t *entries, size_t n,
-                       lc_offset_record_fn *fn, void *arg, lc_err_t *err);
+        int (*records)(lc_offset_store_t *s, const char *connector, const lc_offset_entry_t *entries,
+                       size_t n, lc_offset_record_fn *fn, void *arg, lc_err_t *err);
 } lc_offset_store_ops_t;
 struct lc_offset_store {
         const lc_offset_store_ops_t *ops;

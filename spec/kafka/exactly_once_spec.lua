@@ -375,3 +375,59 @@ describe("sets of tasks", function()
     assert.equal(0, worker:stop())
   end)
 end)
+
+describe("a Java worker and ours with exactly-once sources", function()
+  it("fence for each other, and go on where the other one's transactions ended", function()
+    local broker, id = kafka.broker(), kafka.unique "mixed"
+    local config = with(enabled, { ["scheduled.rebalance.max.delay.ms"] = 0 })
+    local java = kafka.worker { broker = broker, id = id, java = true, config = config }
+    local ours = kafka.worker { broker = broker, id = id, config = config }
+    local dir, flows = proc.tmpdir "mixed", {}
+    local function append(count)
+      for _, f in ipairs(flows) do
+        for _ = 1, count do
+          f.n = f.n + 1
+          proc.append(f.file, f.n .. "\n")
+        end
+      end
+    end
+    local function complete()
+      for _, f in ipairs(flows) do
+        wait_committed(broker, f.topic, f.n)
+        assert.equal(f.n, numbered(committed(broker, f.topic)))
+      end
+    end
+    local function put(w, f, more)
+      local code, text
+      proc.wait_for("the config of " .. f.name, function()
+        code, text = w:request("PUT", "/connectors/" .. f.name .. "/config", source(f.file, f.topic, more))
+        return code ~= 409
+      end)
+      assert(code == 201 or code == 200, text)
+    end
+    for i = 1, 4 do
+      flows[i] = { name = "x" .. i, file = dir .. "/" .. i, topic = kafka.unique "mix", n = 0 }
+      proc.append(flows[i].file, "")
+      put(ours, flows[i])
+    end
+    append(3)
+    complete()
+    local where = {}
+    for _, f in ipairs(flows) do where[ours:wait_running(f.name).tasks[1].worker_id] = true end
+    assert.is_true(where["127.0.0.1:" .. java.port] and where["127.0.0.1:" .. ours.port], "one worker has it all")
+    for _, f in ipairs(flows) do put(java, f, { ["batch.size"] = "1000" }) end -- new sets of tasks
+    append(3)
+    complete()
+    assert.equal(0, ours:stop())
+    append(3)
+    complete()
+    ours:start()
+    append(3)
+    assert.truthy(java:stop())
+    complete()
+    for _, f in ipairs(flows) do put(ours, f, { ["batch.size"] = "1001" }) end -- ours leads now
+    append(3)
+    complete()
+    assert.equal(0, ours:stop())
+  end)
+end)
