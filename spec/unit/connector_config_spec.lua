@@ -175,6 +175,31 @@ describe("connector configs", function()
       "the Transformation interface" }, errors)
   end)
 
+  it("have keys beyond Connect's, listed and checked only where they are set", function()
+    local set = plugins.set(plugins.standard())
+    local function listed(infos, name)
+      for i = 0, tonumber(infos.n) - 1 do if ffi.string(infos.values[i].name) == name then return true end end
+      return false
+    end
+    local keys = { ["errors.deadletterqueue.source.topic.name"] = {}, ["restart.policy"] = { "always", "ON-FAILURE" },
+      ["restart.policy.max.per.hour"] = { "0", "x" }, ["errors.deadletterqueue.max.failure.ratio"] = { "2.5", "-1.0", "half", "" },
+      ["errors.deadletterqueue.failure.window.records"] = { "0", "1.5" } }
+    local plain, none = validate(set, source())
+    assert.same({}, none)
+    for key, bad in pairs(keys) do
+      assert.is_false(listed(plain, key))
+      for _, v in ipairs(bad) do
+        local infos, errors = validate(set, source { [key] = v })
+        assert.is_true(listed(infos, key))
+        assert.equal(1, #errors)
+        assert.equal(1, (errors[1]:find(key .. ": Invalid value " .. v .. " for configuration " .. key .. ": ", 1, true)), errors[1])
+      end
+    end
+    local _, errors = validate(set, source { ["restart.policy"] = "on-failure", ["restart.policy.max.per.hour"] = " 3 ",
+      ["errors.deadletterqueue.max.failure.ratio"] = "0.25", ["errors.deadletterqueue.source.topic.name"] = "letters" })
+    assert.same({}, errors)
+  end)
+
   it("are refused with HTTP codes and classes", function()
     local set = plugins.set(plugins.standard())
     local _, msg, err = validate(set, { name = "x" })
