@@ -191,7 +191,6 @@ describe("connector configs", function()
       for _, v in ipairs(bad) do
         local infos, errors = validate(set, source { [key] = v })
         assert.is_true(listed(infos, key))
-        assert.equal(1, #errors)
         assert.equal(1, (errors[1]:find(key .. ": Invalid value " .. v .. " for configuration " .. key .. ": ", 1, true)), errors[1])
       end
     end
