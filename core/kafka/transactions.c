@@ -82,6 +82,11 @@ static int through(lc_producer_t *p, rd_kafka_error_t *(*call)(rd_kafka_t *rk, i
         }
 }
 
+int lc_kafka_version(void)
+{
+        return rd_kafka_version();
+}
+
 int lc_txn_init(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err)
 {
         patience_t pt = patience(ms, quit, arg);

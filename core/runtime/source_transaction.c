@@ -27,7 +27,11 @@ enum {
         FENCE_AGAIN_MIN_MS = 250,
         FENCE_AGAIN_MAX_MS = 5000,
         CLOSE_MS = 2000, /* to abort what is open when the task has failed */
-        FULL_MS = 20
+        FULL_MS = 20,
+        /* The broker completes a transaction a little after it has answered. Who begins the next one before that
+         * is sent away, and older librdkafka comes back only after 20 ms. */
+        SETTLE_MS = 8,
+        SETTLES_ITSELF = 0x020c0000 /* the librdkafka that comes back sooner */
 };
 
 typedef enum { BY_POLL, BY_INTERVAL, BY_CONNECTOR } boundary_t;
@@ -37,7 +41,8 @@ typedef struct lc_source_txn {
         boundary_t boundary;
         int64_t interval_ms, last_commit;
         int64_t timeout_ms, opened_at; /* the broker's patience with a transaction */
-        bool open, ready;              /* ready: initialized */
+        int64_t committed_at;
+        bool open, ready; /* ready: initialized */
         bool aborting;
         bool commit_batch, abort_batch; /* what the script asked for */
         uint8_t *marks;                 /* of the records of the batch that is polled or sent */
@@ -312,9 +317,13 @@ int lc_source_txn_begin(lc_source_t *s, lc_err_t *err)
 {
         txn_t *x = s->txn;
         lc_err_t why;
+        int64_t gap;
 
         if (x->open)
                 return 0;
+        gap = lc_kafka_version() < SETTLES_ITSELF ? x->committed_at + SETTLE_MS - lc_now_ms() : 0;
+        if (gap > 0)
+                lc_source_serve_reports(s, (int)gap);
         lc_err_clear(&why);
         if (lc_txn_begin(s->producer, &why))
                 return lc_source_txn_failed(s, &why, err);
@@ -432,6 +441,8 @@ static void committed(lc_source_t *s)
 {
         txn_t *x = s->txn;
 
+        if (x->open)
+                x->committed_at = lc_now_ms();
         x->open = false;
         for (size_t i = 0; i < x->ndone; i++)
                 lc_source_commit_record(s, x->done[i]);
