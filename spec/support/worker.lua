@@ -190,6 +190,7 @@ end
 
 function Worker:close()
   C.lc_worker_free(self.w)
+  probe.spec_gate(0, 0)
   probe.spec_clear()
   self.offsets.ops.stop(self.offsets)
   self.statuses.ops.stop(self.statuses)
