@@ -705,22 +705,19 @@ done:
 
 int lc_hub_topic_await(lc_hub_topic_t *t, int32_t partition, int64_t offset, int ms, lc_err_t *err)
 {
-        lc_topic_hub_t *hub = t->hub;
         patience_t p;
-        int rc = 0;
+        bool there;
 
-        pthread_mutex_lock(&hub->lock);
-        p = patience(hub, ms);
-        while (t->position[partition] <= offset)
-                if (!wait_patiently(hub, &p)) {
-                        rc = lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                            lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                                            "What was written to topic '%s' did not come back within %d ms",
-                                            t->name, ms);
-                        break;
-                }
-        pthread_mutex_unlock(&hub->lock);
-        return rc;
+        pthread_mutex_lock(&t->hub->lock);
+        p = patience(t->hub, ms);
+        while (!(there = t->position[partition] > offset) && wait_patiently(t->hub, &p))
+                ;
+        pthread_mutex_unlock(&t->hub->lock);
+        return there ? 0
+                     : lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
+                                      lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
+                                      "What was written to topic '%s' did not come back within %d ms",
+                                      t->name, ms);
 }
 
 /* ---- the rest ---- */
