@@ -245,7 +245,8 @@ describe("luaconnect help", function()
     assert.is_true(#list >= 12)
     for _, name in ipairs(list) do
       local out, status = try(name .. " --help")
-      assert.equal(0, status, name)
+      -- the workers' status is that of Connect's main classes
+      assert.equal((name == "distributed" or name == "standalone") and 1 or 0, status, name)
       assert.matches("Usage: luaconnect " .. name, out, 1, true)
       assert.matches("\n\n%u?%l[^\n]+\n", out)
       assert.equal(out, (try("help " .. name)))
