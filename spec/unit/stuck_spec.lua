@@ -121,7 +121,7 @@ end
 
 -- Those that the clock ends, and those that something else ends long before it.
 local groups = {
-  { title = "a stuck script", limit_ms = 800, names = {} },
+  { title = "a stuck script", limit_ms = 400, names = {} },
   { title = "a greedy script", limit_ms = 120000, names = {} },
 }
 -- tsan counts what C frames an error leaves behind as still there, and ends the process after 65,536 of them
