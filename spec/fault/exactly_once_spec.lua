@@ -19,6 +19,7 @@ end
 
 local points = { "config.before_commit", "source.after_fencing", "source.after_init", "source.after_poll",
   "source.after_begin", "source.after_send", "source.before_commit", "source.after_commit" }
+if not all then points = { "source.after_init", "source.before_commit", "source.after_commit" } end
 local boundaries = { poll = { ["transaction.boundary"] = "poll" },
   interval = { ["transaction.boundary"] = "interval", ["transaction.boundary.interval.ms"] = "200" } }
 

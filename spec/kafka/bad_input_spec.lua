@@ -60,14 +60,6 @@ describe("a start that cannot work", function()
     assert.matches("No resolvable bootstrap urls given in bootstrap.servers", w:log(), 1, true)
   end)
 
-  it("refuses exactly-once sources, which it cannot do yet, status 2", function()
-    local w = kafka.worker { broker = kafka.broker(), start = false,
-      config = { ["exactly.once.source.support"] = "enabled" } }
-    w:start(false)
-    assert.equal(2, w.process:wait(30))
-    assert.matches("exactly-once sources are not supported yet", w:log(), 1, true)
-  end)
-
   it("names the port that is taken, status not 0", function()
     local broker = kafka.broker()
     local one = kafka.worker { broker = broker }
