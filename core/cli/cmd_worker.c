@@ -1,6 +1,6 @@
 /*
  * cmd_worker.c - `luaconnect distributed` and `luaconnect standalone`. --help anywhere prints the
- * usage, with status 1, as Connect's main classes have it (reference: standalone).
+ * usage, with status 1, as Connect's main classes have it.
  *
  * Threads:   main.   Tests: spec/unit/cli_spec.lua
  */
