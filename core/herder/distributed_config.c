@@ -315,7 +315,6 @@ static void run_order(lc_distributed_t *d, const lc_restart_order_t *o)
         lc_work_t tasks = {0};
         lc_restart_plan_t plan;
         bool connector;
-        lc_err_t err;
 
         if (!lc_restart_plan(h, o->name, o->include_tasks, o->only_failed, &plan)) {
                 lc_log(LC_DEBUG, "HERDER", "Skipping restart of connector '%s' since no status is available",
@@ -329,22 +328,7 @@ static void run_order(lc_distributed_t *d, const lc_restart_order_t *o)
                         lc_work_add(&tasks, o->name, plan.tasks[i]);
         lc_log(LC_INFO, "HERDER", "Restarting %s%zu of %zu tasks of connector %s",
                connector ? "the instance and " : "", tasks.n, plan.state.ntasks, o->name);
-        if (connector) {
-                lc_worker_stop_connector(h->worker, o->name);
-                lc_put_restarting(h, o->name, -1, generation);
-        }
-        if (tasks.n)
-                lc_worker_stop_tasks(h->worker, &tasks);
-        for (size_t i = 0; i < tasks.n; i++)
-                lc_put_restarting(h, o->name, tasks.v[i].task, generation);
-        if (connector)
-                lc_start_connector(h, o->name, NULL);
-        for (size_t i = 0; i < tasks.n; i++) {
-                lc_err_clear(&err);
-                if (lc_start_task(h, o->name, tasks.v[i].task, &err) < 0)
-                        lc_log(LC_ERROR, "HERDER", "Task '%s-%d' restart failed: %s", o->name,
-                               tasks.v[i].task, err.msg);
-        }
+        lc_restart_planned(h, o->name, connector, &tasks, generation);
         lc_stage_done(h);
         lc_work_free(&tasks);
         lc_restart_plan_free(&plan);

@@ -8,9 +8,9 @@
  * spec/kafka/reload_spec.lua
  */
 #include "base/alloc.h"
-#include "base/log.h"
 #include "convert/json.h"
 #include "herder/internal.h"
+#include "herder/restart.h"
 #include "script/script.h"
 #include <stdlib.h>
 #include <string.h>
@@ -98,32 +98,6 @@ static void finish(lc_herder_t *h, lc_hev_t *ev)
                 start(h);
 }
 
-static void restart(lc_herder_t *h, const lc_work_item_t *item)
-{
-        lc_work_t one = {0};
-        lc_err_t err;
-
-        lc_err_clear(&err);
-        if (item->task < 0) {
-                lc_log(LC_INFO, "HERDER", "Restarting connector %s: its plugin was loaded anew",
-                       item->connector);
-                lc_stage(h, "restarting connector %s with a new plugin", item->connector);
-                lc_worker_stop_connector(h->worker, item->connector);
-                lc_start_connector(h, item->connector, NULL);
-        } else {
-                lc_log(LC_INFO, "HERDER", "Restarting task %s-%d: a plugin of it was loaded anew",
-                       item->connector, (int)item->task);
-                lc_stage(h, "restarting task %s-%d with a new plugin", item->connector, (int)item->task);
-                lc_work_add(&one, item->connector, item->task);
-                lc_worker_stop_tasks(h->worker, &one);
-                if (lc_start_task(h, item->connector, item->task, &err) < 0)
-                        lc_log(LC_ERROR, "HERDER", "Failed to start task %s-%d: %s", item->connector,
-                               (int)item->task, err.msg);
-                lc_work_free(&one);
-        }
-        lc_stage_done(h);
-}
-
 bool lc_reload_step(lc_herder_t *h, lc_hev_t *ev)
 {
         const lc_work_item_t *item = NULL;
@@ -136,7 +110,10 @@ bool lc_reload_step(lc_herder_t *h, lc_hev_t *ev)
                         item = &work.v[i];
         waits = work.n && !item;
         if (item) {
-                restart(h, item);
+                lc_restart_work(h, item,
+                                item->task < 0 ? ": its plugin was loaded anew"
+                                               : ": a plugin of it was loaded anew",
+                                " with a new plugin");
                 lc_pending_add(h, ev);
         } else if (!waits) {
                 finish(h, ev);

@@ -21,6 +21,11 @@ void lc_restart_plan_free(lc_restart_plan_t *p);
 void lc_restart_answer(lc_request_t *req, lc_restart_plan_t *p); /* 202; takes the state */
 /* Two orders for one connector become one: the higher impact wins. */
 void lc_restart_merge(bool *only_failed, bool *include_tasks, bool only_failed2, bool include_tasks2);
-void lc_put_restarting(lc_herder_t *h, const char *name, int task, int32_t generation);
+/* Stops these, shows them RESTARTING with this generation, starts them. tasks: of this connector. */
+void lc_restart_planned(lc_herder_t *h, const char *name, bool connector, const lc_work_t *tasks,
+                        int32_t generation);
+/* Stops and starts one connector (task -1) or task. why, stage: what follows its name in the log and in what
+ * the herder says it is doing. */
+void lc_restart_work(lc_herder_t *h, const lc_work_item_t *item, const char *why, const char *stage);
 
 #endif

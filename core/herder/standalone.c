@@ -340,7 +340,6 @@ static void restart_with_plan(lc_herder_t *h, lc_request_t *req)
         const char *name = req->connector;
         lc_work_t tasks = {0};
         lc_restart_plan_t plan;
-        lc_err_t err;
 
         if (!find(h, name)) {
                 lc_request_fail(req, 404, "Unknown connector: %s", name);
@@ -354,22 +353,7 @@ static void restart_with_plan(lc_herder_t *h, lc_request_t *req)
         for (size_t i = 0; i < plan.ntasks; i++)
                 if (plan.tasks[i] < lc_config_connector_task_count(find(h, name)))
                         lc_work_add(&tasks, name, plan.tasks[i]);
-        if (plan.connector) {
-                lc_worker_stop_connector(h->worker, name);
-                lc_put_restarting(h, name, -1, 0);
-        }
-        if (tasks.n)
-                lc_worker_stop_tasks(h->worker, &tasks);
-        for (size_t i = 0; i < tasks.n; i++)
-                lc_put_restarting(h, name, tasks.v[i].task, 0);
-        if (plan.connector)
-                lc_start_connector(h, name, NULL);
-        for (size_t i = 0; i < tasks.n; i++) {
-                lc_err_clear(&err);
-                if (lc_start_task(h, name, tasks.v[i].task, &err) < 0)
-                        lc_log(LC_ERROR, "HERDER", "Task '%s-%d' restart failed: %s", name,
-                               (int)tasks.v[i].task, err.msg);
-        }
+        lc_restart_planned(h, name, plan.connector, &tasks, 0);
         lc_stage_done(h);
         lc_work_free(&tasks);
         lc_restart_answer(req, &plan);

@@ -278,21 +278,7 @@ end
 
 if arg and arg[0] and arg[0]:find "bad_values%.lua$" then
   package.path = "./?.lua;" .. package.path
-  local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-  local function base64(s)
-    local out = {}
-    for i = 1, #s, 3 do
-      local a, b, c = s:byte(i, i + 2)
-      local v = a * 65536 + (b or 0) * 256 + (c or 0)
-      for k = 3, 0, -1 do
-        local d = math.floor(v / 64 ^ k) % 64 + 1
-        out[#out + 1] = digits:sub(d, d)
-      end
-      if not b then out[#out - 1] = "=" end
-      if not c then out[#out] = "=" end
-    end
-    return table.concat(out)
-  end
+  local base64 = require("spec.support.base64").encode
   _M.each(function(name, class, role, config, bytes)
     io.write(name:gsub("\t", " "), "\t", class, "\t", role, "\t", config, "\t", bytes and base64(bytes) or "-", "\n")
   end)

@@ -8,6 +8,7 @@ local C, ffi = core.load {
 
 local _M = { C = C, ffi = ffi }
 local golden = require "spec.support.golden"
+local base64 = require "spec.support.base64"
 _M.null = golden.null
 
 ---- JSON with order and literals: {object = {{k, v}...}}, {array = {...}}, {number = "1.0"}, string, boolean, null
@@ -86,35 +87,7 @@ end
 
 ---- small helpers
 
-local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-function _M.unbase64(s)
-  local bits, n, out = 0, 0, {}
-  for c in s:gmatch "[%w%+/]" do
-    bits = (bits * 64 + digits:find(c, 1, true) - 1) % 16777216
-    n = n + 6
-    if n >= 8 then
-      n = n - 8
-      out[#out + 1] = string.char(math.floor(bits / 2 ^ n) % 256)
-    end
-  end
-  return table.concat(out)
-end
-
-function _M.base64(s)
-  local out = {}
-  for i = 1, #s, 3 do
-    local a, b, c = s:byte(i, i + 2)
-    local v = a * 65536 + (b or 0) * 256 + (c or 0)
-    for k = 3, 0, -1 do
-      local d = math.floor(v / 64 ^ k) % 64 + 1
-      out[#out + 1] = digits:sub(d, d)
-    end
-    if not b then out[#out - 1] = "=" end
-    if not c then out[#out] = "=" end
-  end
-  return table.concat(out)
-end
+_M.base64, _M.unbase64 = base64.encode, base64.decode
 
 --- Bytes of a recording: text, or {"base64": ..}; nil for null.
 function _M.bytes(n)

@@ -1,15 +1,8 @@
 -- kit_repl_spec.lua: luaconnect repl as a user runs it, from a pipe.
 local proc = require "spec.support.proc"
-local program = require("spec.support.standalone").program
+local program = require "spec.support.program"
 
-if program:sub(1, 1) ~= "/" then program = os.getenv "PWD" .. "/" .. program end
-
-local function repl(dir, args, input)
-  proc.write(dir .. "/in", input or "")
-  local status = os.execute(("cd %s && timeout -k 5 60 %s repl %s < in > out 2> err"):format(dir, program, args))
-  if status > 255 then status = math.floor(status / 256) end
-  return proc.read(dir .. "/out"), status, proc.read(dir .. "/err")
-end
+local function repl(dir, args, input) return program.run(dir, "repl " .. args, input) end
 
 local function folder()
   local dir = proc.tmpdir "repl"
@@ -163,7 +156,7 @@ stopped
   it("a reload that fails keeps what was there", function()
     local dir = folder()
     os.execute("mkfifo " .. dir .. "/pipe")
-    local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s repl keep.lua < pipe > out 2> err"):format(dir, program),
+    local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s repl keep.lua < pipe > out 2> err"):format(dir, program.path),
       name = "repl" }
     local f = assert(io.open(dir .. "/pipe", "w"))
     f:setvbuf "no"
@@ -181,7 +174,7 @@ stopped
     local dir = folder()
     os.execute("mkfifo " .. dir .. "/pipe")
     local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s repl -c topic=t -c spin=8 countdown.lua < pipe > out 2> err")
-      :format(dir, program), name = "repl" }
+      :format(dir, program.path), name = "repl" }
     local f = assert(io.open(dir .. "/pipe", "w"))
     f:setvbuf "no"
     for i, lines in ipairs { "print(1) while true do end", ":start\n:poll\n:poll",

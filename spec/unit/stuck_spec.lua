@@ -161,6 +161,15 @@ for _, group in ipairs(groups) do describe(group.title, function()
     end
   end
 
+  -- The tasks PLACE-KIND were started together: each is FAILED for its own reason.
+  local function all_fail(place, some)
+    for _, kind in ipairs(some) do
+      local name = place .. "-" .. kind
+      check(w:wait_state(name, 0, "FAILED", 120000).trace, kind)
+      w:stop_tasks { name, 0 }
+    end
+  end
+
   it("in validate is an error of the validation", function()
     local err = core.err()
     local p = C.lc_plugins_find(w.plugins, 3, "Stuck", err)
@@ -216,11 +225,7 @@ for _, group in ipairs(groups) do describe(group.title, function()
           ["transforms.s.place"] = place, ["transforms.s.kind"] = kind, ["errors.tolerance"] = "all" }
         w:start_task(name, 0, config("Stuck", place, kind, more))
       end
-      for _, kind in ipairs(names) do
-        local name = place .. "-" .. kind
-        check(w:wait_state(name, 0, "FAILED", 120000).trace, kind)
-        w:stop_tasks { name, 0 }
-      end
+      all_fail(place, names)
     end)
   end
 
@@ -229,11 +234,7 @@ for _, group in ipairs(groups) do describe(group.title, function()
       local name = "put-" .. kind
       w:start_task(name, 0, config("StuckSink", "put", kind, { topics = "t" }))
     end
-    for _, kind in ipairs(names) do
-      local name = "put-" .. kind
-      check(w:wait_state(name, 0, "FAILED", 120000).trace, kind)
-      w:stop_tasks { name, 0 }
-    end
+    all_fail("put", names)
   end)
 
   -- Java logs what these throw and goes on; what was ended is FAILED all the same
@@ -248,11 +249,7 @@ for _, group in ipairs(groups) do describe(group.title, function()
         local more = class ~= "Stuck" and { topics = "t" } or nil
         w:start_task(place .. "-" .. kind, 0, config(class, place, kind, more))
       end
-      for _, kind in ipairs(some) do
-        local name = place .. "-" .. kind
-        check(w:wait_state(name, 0, "FAILED", 120000).trace, kind)
-        w:stop_tasks { name, 0 }
-      end
+      all_fail(place, some)
     end)
   end
 

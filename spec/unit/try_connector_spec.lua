@@ -1,16 +1,8 @@
 -- try_connector_spec.lua: luaconnect try --source and --sink as a user runs them: the real tasks, no Kafka.
 local proc = require "spec.support.proc"
-local program = require("spec.support.standalone").program
+local program = require "spec.support.program"
 
-if program:sub(1, 1) ~= "/" then program = os.getenv "PWD" .. "/" .. program end
-
--- Runs `luaconnect try ARGS` in dir with `input`: stdout, status, stderr.
-local function try(dir, args, input)
-  proc.write(dir .. "/in", input or "")
-  local status = os.execute(("cd %s && timeout -k 5 60 %s try %s < in > out 2> err"):format(dir, program, args))
-  if status > 255 then status = math.floor(status / 256) end
-  return proc.read(dir .. "/out"), status, proc.read(dir .. "/err")
-end
+local function try(dir, args, input) return program.run(dir, "try " .. args, input) end
 
 local countdown = [[
 local connect = require "connect"
@@ -129,7 +121,7 @@ describe("luaconnect try --source", function()
     local dir = folder()
     for _, more in ipairs { "", " -c spin=true" } do
       local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s try --source countdown.lua -c topic=t%s > out 2> err")
-        :format(dir, program, more), name = "source" }
+        :format(dir, program.path, more), name = "source" }
       local last = more == "" and '"tick 0"' or "spinning"
       proc.wait_for(last, function() return (proc.read(dir .. "/out") or ""):find(last, 1, true) end, 30)
       p:signal "INT"
@@ -137,7 +129,7 @@ describe("luaconnect try --source", function()
       if more == "" then assert.equal('offset {"counter":"t"}: {"n":0}\n', proc.read(dir .. "/err")) end
     end
     os.execute(("cd %s && timeout 60 %s try --source countdown.lua -c topic=t -c from=1000000 2> err | head -1 > out")
-      :format(dir, program))
+      :format(dir, program.path))
     assert.equal('"tick 999999"\n', proc.read(dir .. "/out"))
   end)
 
@@ -299,7 +291,7 @@ return connect.sink { name = "Once", task = Task, config = { { "never", type = "
   it("follows a pipe, and ends at Ctrl-C with a commit", function()
     local dir = folder()
     os.execute("mkfifo " .. dir .. "/pipe")
-    local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s try --sink say < pipe > out 2> err"):format(dir, program),
+    local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s try --sink say < pipe > out 2> err"):format(dir, program.path),
       name = "sink" }
     local f = assert(io.open(dir .. "/pipe", "w"))
     f:setvbuf "no"
@@ -331,7 +323,7 @@ return connect.sink { name = "Stuck", task = Task }
 ]]):gsub("PLACE", place)))
       proc.write(dir .. "/in", "1\n")
       local p = proc.start { "/bin/sh", "-c", ("cd %s && exec %s try --sink stuck.lua < in > out 2> err"):format(dir,
-        program), name = "sink" }
+        program.path), name = "sink" }
       proc.wait_for("stuck", function() return (proc.read(dir .. "/out") or ""):find("stuck", 1, true) end, 30)
       p:signal "INT"
       assert.equal(1, p:wait(40), place)
@@ -341,7 +333,7 @@ return connect.sink { name = "Stuck", task = Task }
 
   it("a closed stdin is told", function()
     local dir = folder()
-    local status = os.execute(("cd %s && timeout 60 %s try --sink say <&- > out 2> err"):format(dir, program))
+    local status = os.execute(("cd %s && timeout 60 %s try --sink say <&- > out 2> err"):format(dir, program.path))
     assert.equal(1, math.floor(status / 256))
     assert.matches("cannot read stdin", proc.read(dir .. "/err"), 1, true)
   end)
