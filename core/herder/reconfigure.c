@@ -66,6 +66,7 @@ void lc_hconn_prune(lc_herder_t *h)
                         continue;
                 }
                 *at = c->next;
+                lc_worker_forget(h->worker, c->name);
                 free_conn(c);
         }
 }

@@ -218,6 +218,18 @@ void lc_restarts_begun(lc_restarts_t *r, const char *connector, int task, int64_
         pthread_mutex_unlock(&r->lock);
 }
 
+void lc_restarts_forget(lc_restarts_t *r, const char *connector)
+{
+        size_t len = strlen(connector);
+        entry_t *e, *next;
+
+        pthread_mutex_lock(&r->lock);
+        HASH_ITER(hh, r->entries, e, next)
+        if (!strncmp(e->key, connector, len) && e->key + len == strrchr(e->key, '/'))
+                drop(r, e);
+        pthread_mutex_unlock(&r->lock);
+}
+
 char *lc_restarts_shown(lc_restarts_t *r, const char *connector, int task)
 {
         const entry_t *e;

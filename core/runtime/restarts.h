@@ -23,7 +23,8 @@ void lc_restarts_free(lc_restarts_t *r);
 int64_t lc_restarts_failed(lc_restarts_t *r, const char *connector, int task, const lc_props_t *config,
                            const lc_err_t *err, int64_t ran_ms, int64_t now, char **shown);
 void lc_restarts_begun(lc_restarts_t *r, const char *connector, int task,
-                       int64_t now); /* it is started again */
+                       int64_t now);                              /* it is started again */
+void lc_restarts_forget(lc_restarts_t *r, const char *connector); /* it was deleted, with its tasks */
 /* What the status of one that runs says: NULL when it was never restarted. malloc'ed. */
 char *lc_restarts_shown(lc_restarts_t *r, const char *connector, int task);
 

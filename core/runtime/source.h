@@ -76,7 +76,7 @@ void lc_source_txn_before_poll(
 uint32_t lc_source_txn_section(const lc_source_t *s); /* the end of what may be sent before one ends */
 int lc_source_txn_begin(lc_source_t *s, lc_err_t *err);
 void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to);
-void lc_source_txn_dropped(lc_source_t *s, lc_record_t *r);
+void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to); /* the dropped ones among them */
 void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err);
 int lc_source_txn_section_done(lc_source_t *s, lc_err_t *err); /* at == to */
 int lc_source_txn_batch_done(lc_source_t *s, lc_err_t *err);   /* also of a poll without records */

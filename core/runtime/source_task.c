@@ -240,9 +240,7 @@ static void prepare(source_t *s)
                 if (rc > 0) {
                         /* not registered: its offset is covered by a later record */
                         r->state = LC_REC_DROPPED;
-                        if (s->txn)
-                                lc_source_txn_dropped(s, r);
-                        else
+                        if (!s->txn) /* else when its transaction is committed */
                                 lc_source_commit_record(s, r);
                 } else if (rc < 0) {
                         s->limit = i;
@@ -333,6 +331,15 @@ static int send_purged(source_t *s, lc_err_t *err)
         return 0;
 }
 
+/* Is there something to send before `stop`, or were all dropped? */
+static bool any_new(const source_t *s, uint32_t stop)
+{
+        for (uint32_t i = s->at; i < stop; i++)
+                if (s->batch->records[i].state == LC_REC_NEW)
+                        return true;
+        return false;
+}
+
 /* 0 all sent or to be tried again, -1 the task fails. */
 static int send_some(source_t *s, lc_err_t *err)
 {
@@ -340,8 +347,11 @@ static int send_some(source_t *s, lc_err_t *err)
         lc_err_t e;
 
         lc_err_clear(&e);
-        while (s->scattered && s->at < s->to && s->batch->records[s->at].state != LC_REC_NEW)
+        while (s->scattered && s->at < s->to && s->batch->records[s->at].state != LC_REC_NEW) {
+                if (s->txn)
+                        lc_source_txn_passed(s, s->at, s->at + 1);
                 s->at++;
+        }
         if (s->at == s->to)
                 return 0;
         if (ensure_topics(s, &until, &e) && e.kind != LC_RETRIABLE) {
@@ -357,13 +367,15 @@ static int send_some(source_t *s, lc_err_t *err)
                         if (s->batch->records[i].state != LC_REC_NEW)
                                 stop = i;
                 lc_err_clear(&sent);
-                if (s->txn && lc_source_txn_begin(s, err))
+                if (s->txn && any_new(s, stop) && lc_source_txn_begin(s, err))
                         return -1;
                 s->last_sent = s->now;
                 took = lc_producer_send(s->producer, &s->batch->records[s->at], stop - s->at, &sent);
                 s->at += took;
-                if (s->txn)
+                if (s->txn) {
                         lc_source_txn_sent(s, from, stop);
+                        lc_source_txn_passed(s, from, s->at);
+                }
                 LC_FAULT("source.after_send");
                 if (s->at < stop)
                         s->scattered = true;

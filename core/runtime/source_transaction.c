@@ -28,6 +28,7 @@ enum {
         FENCE_AGAIN_MAX_MS = 5000,
         CLOSE_MS = 2000, /* to abort what is open when the task has failed */
         FULL_MS = 20,
+        LETTERS_SLICE_MS = 200,
         /* The broker completes a transaction a little after it has answered. Who begins the next one before that
          * is sent away, and older librdkafka comes back only after 20 ms. */
         SETTLE_MS = 8,
@@ -251,17 +252,30 @@ static void forget_done(txn_t *x)
         x->ndone = 0;
 }
 
+/* With the broker away a commit has to end before the task is abandoned, also one that was under way when the stop
+ * came. */
+static int64_t end_of_stop(const lc_task_t *t)
+{
+        return lc_now_ms() + t->sv->graceful_ms * 3 / 4;
+}
+
 static bool over(void *arg)
 {
         const lc_source_t *s = arg;
+        txn_t *x = s->txn;
 
-        return lc_task_cancelled(s->t) || (s->txn->commit_end && lc_now_ms() >= s->txn->commit_end);
+        if (lc_task_cancelled(s->t))
+                return true;
+        if (!x->commit_end && lc_task_stopping(s->t))
+                x->commit_end = end_of_stop(s->t);
+        return x->commit_end && lc_now_ms() >= x->commit_end;
 }
 
 /* With s->closing set: the producer's reports still come after this. */
 void lc_source_txn_free(lc_source_t *s)
 {
         txn_t *x = s->txn;
+        int64_t ms = CLOSE_MS;
         lc_err_t err;
 
         if (!x)
@@ -271,7 +285,9 @@ void lc_source_txn_free(lc_source_t *s)
                 x->commit_end = 0;
                 x->aborting = true;
                 lc_log(LC_INFO, "TASK", "%s Aborting incomplete transaction due to shutdown", s->t->label);
-                if (lc_txn_abort(s->producer, CLOSE_MS, over, s, &err) < 0)
+                if (lc_task_stopping(s->t) && s->t->sv->graceful_ms / 8 < ms) /* what a commit has left of it */
+                        ms = s->t->sv->graceful_ms / 8;
+                if (lc_txn_abort(s->producer, ms > 0 ? (int)ms : 1, over, s, &err) < 0)
                         lc_log(LC_WARN, "TASK",
                                "%s The transaction could not be aborted, the next producer of this task or "
                                "its "
@@ -357,9 +373,11 @@ static void keep_done(lc_source_t *s, lc_record_t *r)
         x->done[x->ndone++] = r;
 }
 
-void lc_source_txn_dropped(lc_source_t *s, lc_record_t *r)
+void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to)
 {
-        keep_done(s, r);
+        for (uint32_t i = from; i < to && s->commits_records; i++)
+                if (s->batch->records[i].state == LC_REC_DROPPED)
+                        keep_done(s, &s->batch->records[i]);
 }
 
 void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
@@ -450,16 +468,19 @@ static void committed(lc_source_t *s)
         lc_source_committed(s);
 }
 
-/* What failed before the offsets that are to be committed must be in the dead letter queue. */
+/* What failed before the offsets that are to be committed must be in the dead letter queue. While the broker is away
+ * this waits as the records do. */
 static int wait_for_letters(lc_source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
-        int64_t end = s->txn->commit_end ? s->txn->commit_end : lc_now_ms() + t->sv->flush_timeout_ms;
         lc_err_t why;
 
-        if (lc_letters_wait(t->letters, end))
-                return 0;
         lc_err_clear(&why);
+        while (!lc_letters_wait(t->letters, lc_now_ms() + LETTERS_SLICE_MS))
+                if (lc_letters_check(t->letters, &why) || over(s))
+                        break;
+        if (!lc_letters_pending(t->letters))
+                return 0;
         if (!lc_letters_check(t->letters, &why))
                 lc_err_set_cls(&why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
                                "The dead letters of records before the commit could not be written in time");
@@ -613,8 +634,8 @@ int lc_source_txn_final(lc_source_t *s, lc_err_t *err)
 
         if (lc_task_cancelled(t))
                 return 0;
-        if (lc_task_stopping(t)) /* with the broker away this has to end before the task is abandoned */
-                x->commit_end = lc_now_ms() + t->sv->graceful_ms * 3 / 4;
+        if (lc_task_stopping(t) && !x->commit_end)
+                x->commit_end = end_of_stop(t);
         rc = x->boundary == BY_CONNECTOR ? as_asked(s, err) : commit(s, err);
         x->commit_end = 0;
         x->last_commit = lc_now_ms();

@@ -424,6 +424,11 @@ void lc_worker_restarting(lc_worker_t *w, const char *name, int task)
         lc_restarts_begun(w->sv->restarts, name, task, lc_now_ms());
 }
 
+void lc_worker_forget(lc_worker_t *w, const char *name)
+{
+        lc_restarts_forget(w->sv->restarts, name);
+}
+
 void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out)
 {
         const lc_plugins_t *now = lc_plugins_current(w->sv->plugins);

@@ -97,6 +97,8 @@ void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1)
  * the next one's comes, INT64_MAX: none. lc_worker_restarting() before that is done. */
 void lc_worker_restarts(const lc_worker_t *w, int64_t now, lc_work_t *due, int64_t *next);
 void lc_worker_restarting(lc_worker_t *w, const char *name, int task);
+void lc_worker_forget(lc_worker_t *w,
+                      const char *name); /* of a connector that was deleted: what was restarted */
 /* Those of them, FAILED ones too, whose plugins were loaded anew since: to be restarted. */
 void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out);
 

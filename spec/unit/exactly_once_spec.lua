@@ -43,6 +43,16 @@ return connect.source { name = "Steps", class = "Steps", version = "1", task = T
   { "topic", type = "string", doc = "" }, { "script", type = "string", doc = "" }, { "mark", type = "string", doc = "" } } }
 ]]
 
+-- Drops "drop", fails at "bad".
+local refuse = [[
+local connect = require "connect"
+return connect.transform { name = "Refuse", apply = function(self, r)
+  if r.value == "drop" then return connect.drop end
+  if r.value == "bad" then error(connect.data_error "a bad one") end
+  return r
+end }
+]]
+
 describe("exactly-once source task", function()
   local w, cluster, topic, mark
   local number = 0
@@ -53,7 +63,7 @@ describe("exactly-once source task", function()
     topic, mark = "t" .. number, os.tmpname()
     cluster:topic(topic, 1)
     cluster:topic("o" .. number, 1)
-    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(), config = {
+    w = worker.new { plugins = { ["probe.lua"] = probe, ["refuse.lua"] = refuse }, bootstrap = cluster:bootstrap(), config = {
       ["exactly.once.source.support"] = "enabled", ["offset.flush.interval.ms"] = "3600000",
       ["offset.storage.topic"] = "o" .. number } }
   end)
@@ -143,6 +153,126 @@ describe("exactly-once source task", function()
       ["predicates"] = "p", ["predicates.p.type"] = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone" }))
     assert.same({ "a", "5", "c" }, cluster:read(topic, 3))
     worker.eventually(function() return #told() >= 5 end)
+  end)
+
+  -- The polls of `script` with Refuse in the way.
+  local function refusing(script, more)
+    local c = { transforms = "r", ["transforms.r.type"] = "Refuse" }
+    for k, v in pairs(more or {}) do c[k] = v end
+    return config(script, c)
+  end
+
+  -- What the script was told once it is as much as `expected`, and what a little later, which must be the same.
+  local function assert_told(expected)
+    worker.eventually(function() return #told() >= #expected end, function() return table.concat(told(), ", ") end)
+    worker.sleep(100)
+    assert.same(expected, told())
+  end
+
+  local boundaries = {
+    poll = {},
+    interval = { ["transaction.boundary"] = "interval", ["transaction.boundary.interval.ms"] = "0" },
+    connector = { ["transaction.boundary"] = "connector" },
+  }
+  for name, more in pairs(boundaries) do
+    describe("(boundary " .. name .. ")", function()
+      local start = "start " .. tostring(name == "connector")
+      -- the same polls, with the commits that a connector asks for
+      local function polls(...)
+        local text = table.concat({ ... }, ";")
+        return (text:gsub("[^;]+", function(p) return name == "connector" and p .. "|commit" or p end))
+      end
+      local function options(t)
+        for k, v in pairs(more) do t[k] = v end
+        return t
+      end
+
+      it("tells the script of a dropped record with the transaction, and does not commit its offset", function()
+        w:start_task("c", 0, refusing(polls("a drop", "drop b", "c"), options {}))
+        assert.same({ "a", "b", "c" }, cluster:read(topic, 3))
+        assert.same({ '{"n":1}', '{"n":2}', '{"n":3}' }, offsets(3))
+        assert_told { start, "record drop", "record a", "commit", "record drop", "record b", "commit", "record c", "commit" }
+      end)
+
+      it("writes nothing for a poll of which all is dropped, and does not keep the script waiting", function()
+        w:start_task("c", 0, refusing(polls "drop drop", options {}))
+        assert_told { start, "record drop", "record drop", "commit" }
+        assert.same({}, offsets(1, 300))
+        w:stop_tasks { "c", 0 }
+        assert.equal("UNASSIGNED", w:status("c", 0).state)
+        w:start_task("c", 0, refusing(polls("drop", "a"), options {})) -- and the next one is fine
+        assert.same({ "a" }, cluster:read(topic, 1))
+        assert.same({ '{"n":2}' }, offsets(1))
+      end)
+
+      it("gives up the transaction of a record that fails", function()
+        w:start_task("c", 0, refusing(polls("a", "b bad c"), options {}))
+        local st = w:wait_state("c", 0, "FAILED")
+        assert.matches("^org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler\n", st.trace)
+        assert.matches("Caused by: org.apache.kafka.connect.errors.DataException: a bad one", st.trace, 1, true)
+        assert.same({ '{"n":1}' }, offsets(2, 500))
+        assert_told { start, "record a", "commit" }
+      end)
+
+      it("goes on behind a record that fails, with tolerance all", function()
+        w:start_task("c", 0, refusing(polls("a bad b", "bad", "c"), options { ["errors.tolerance"] = "all" }))
+        assert.same({ "a", "b", "c" }, cluster:read(topic, 3))
+        assert.same({ '{"n":1}', '{"n":3}' }, offsets(2))
+        assert_told { start, "record bad", "record a", "record b", "commit", "record bad", "commit", "record c", "commit" }
+      end)
+
+      it("writes the dead letter of a record before the transaction ends", function()
+        cluster:topic(topic .. "-letters", 1)
+        w:start_task("c", 0, refusing(polls("a bad b", "bad", "c"), options { ["errors.tolerance"] = "all",
+          ["errors.deadletterqueue.source.topic.name"] = topic .. "-letters" }))
+        assert.same({ "a", "b", "c" }, cluster:read(topic, 3))
+        assert.same({ '{"n":1}', '{"n":3}' }, offsets(2))
+        assert.equal(2, #cluster:read(topic .. "-letters", 2))
+      end)
+    end)
+  end
+
+  it("tells the script of each record once it is committed, section by section", function()
+    w:start_task("c", 0, refusing("a:commit drop b:commit;drop:commit c:commit", boundaries.connector))
+    assert.same({ "a", "b", "c" }, cluster:read(topic, 3))
+    assert_told { "start true", "record a", "commit", "record drop", "record b", "commit", "record drop", "commit",
+      "record c", "commit" }
+  end)
+
+  it("tells the script of aborted records when their offsets are committed", function()
+    w:start_task("c", 0, config("a b|abort", boundaries.connector))
+    assert.same({ '{"n":1}' }, offsets(1))
+    assert_told { "start true", "record a", "record b", "commit" }
+  end)
+
+  it("ignores the abort of what is empty", function()
+    w:start_task("c", 0, refusing("drop|abort;drop:abort drop;a|commit", boundaries.connector))
+    assert.same({ "a" }, cluster:read(topic, 1))
+    assert.same({ '{"n":3}' }, offsets(1))
+    assert.equal("RUNNING", w:status("c", 0).state)
+  end)
+
+  it("has no ctx.transaction where the worker sets the boundaries: the script's error says so", function()
+    for _, boundary in ipairs { "poll", "interval" } do
+      w:start_task(boundary, 0, config("a|commit", boundaries[boundary]))
+      local st = w:wait_state(boundary, 0, "FAILED")
+      assert.matches("attempt to index field 'transaction' (a nil value)", st.trace, 1, true)
+    end
+    assert.same({}, cluster:read(topic, 1, 300))
+  end)
+
+  it("waits for dead letters while the broker does not take them, and ends in time when it is stopped", function()
+    cluster:topic(topic .. "-letters", 1)
+    local c = refusing("a bad b;c", { ["errors.tolerance"] = "all",
+      ["errors.deadletterqueue.source.topic.name"] = topic .. "-letters" })
+    cluster:produce_error(7, 100000) -- timed out: tried again for ever
+    w:start_task("c", 0, c)
+    w:wait_state("c", 0, "RUNNING")
+    worker.sleep(5500) -- longer than offset.flush.timeout.ms
+    assert.equal("RUNNING", w:status("c", 0).state)
+    assert.is_true(worker.took(function() w:stop_tasks { "c", 0 } end) < 6500)
+    assert.equal("UNASSIGNED", w:status("c", 0).state)
+    cluster:produce_fine()
   end)
 
   it("refuses records for its offsets topic", function()

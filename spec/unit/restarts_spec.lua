@@ -39,6 +39,21 @@ describe("restart.policy", function()
     return text
   end
 
+  it("forgets a connector that is deleted, and no other", function()
+    fails(1000)
+    C.lc_restarts_begun(r, "c", 0, 2000)
+    assert.truthy(shown())
+    C.lc_restarts_forget(r, "")
+    C.lc_restarts_forget(r, "c/0")
+    C.lc_restarts_forget(r, "cc")
+    assert.truthy(shown())
+    C.lc_restarts_forget(r, "c")
+    assert.is_nil(shown())
+    local pause, text = fails(3000)
+    assert.is_true(pause <= 1200)
+    assert.matches('"count":0', text, 1, true)
+  end)
+
   it("is off unless it is asked for", function()
     local pause, text = fails(1000, { policy = "none" })
     assert.is_nil(pause)
