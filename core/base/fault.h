@@ -1,6 +1,7 @@
 /*
- * fault.h - named fault points, compiled in with LC_FAULTS (test builds): LC_FAULT_KILL=name:n in the
- * environment kills the process (SIGKILL) when the point is passed the n-th time.
+ * fault.h - named fault points, compiled in with LC_FAULTS (test builds): with LC_FAULT_KILL=name:n in the
+ * environment the process ends itself by SIGKILL when the point is passed the n-th time; with LC_FAULT_TERM=name:n it
+ * sends itself SIGTERM there and goes on. spec/support/faults.lua lists the points.
  *
  * Threads: any.   Tests: spec/fault
  */

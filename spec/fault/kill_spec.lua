@@ -1,57 +1,89 @@
--- spec/fault/kill_spec.lua: the worker is killed (SIGKILL) at each named step of the record path and started
--- again: nothing is lost, and twice comes at most what one flush interval sent (row 1 of the fault matrix,
--- at-least-once). --all kills at the 1st, 2nd and 10th passage.
-local kafka = require "spec.support.kafka"
-local oracle = require "spec.support.oracle"
+-- spec/fault/kill_spec.lua: the worker ends itself at each named step of the path of records, offsets, settings and
+-- letters, by SIGKILL and by SIGTERM, and is started again (rows 1 and 2 of the fault matrix). Killed: nothing is lost;
+-- exactly once nothing comes twice, else at most what was sent since the last offsets. Asked to end: nothing comes twice
+-- in any mode, and the status is 0. The modes of a point run side by side. --all: every point at its 1st, 2nd and 10th
+-- passage.
+local faults = require "spec.support.faults"
+local matrix = require "spec.support.matrix"
 local proc = require "spec.support.proc"
 
 local all = os.getenv "LC_ALL_TESTS"
-local points = all and { "source.after_poll", "source.after_send", "source.before_offset_write",
-  "source.after_offset_write", "sink.after_put", "sink.before_commit", "sink.after_commit" }
-  or { "source.after_send", "source.before_offset_write", "sink.after_put", "sink.before_commit" }
-local passages = all and { 1, 2, 10 } or { 2 }
+local graceful_ms = 5000
 
-local function lines_of(path)
+local function chosen(names)
+  if all then return faults.points end
   local t = {}
-  for l in (proc.read(path) or ""):gmatch "[^\n]+" do t[#t + 1] = l end
+  for _, name in ipairs(names) do t[#t + 1] = faults.point(name:match "^[^:]+", name:match ":(.+)$") end
   return t
 end
 
-describe("a worker killed at", function()
+-- One `it` a point and passage, one line of the matrix a mode.
+local function each(points, row, fault, f)
   for _, point in ipairs(points) do
-    for _, n in ipairs(passages) do
-      it(("%s, passage %d, loses nothing"):format(point, n), function()
-        local broker = kafka.broker()
-        local worker = kafka.worker { broker = broker, config = { ["offset.flush.interval.ms"] = 500 },
-          env = { LC_FAULT_KILL = ("%s:%d"):format(point, n) } }
-        local dir, topic = proc.tmpdir "kill", kafka.unique "kill"
-        local src, snk = kafka.unique "src", kafka.unique "snk"
-        local file, count = dir .. "/in.txt", 0
-        local function write()
-          proc.append(file, table.concat(oracle.lines("K", count + 1, count + 50), "\n") .. "\n")
-          count = count + 50
+    for _, n in ipairs(all and { 1, 2, 10 } or { 2 }) do
+      local what = point.name .. (point.kind and " (" .. point.kind .. ")" or "")
+      it(("%s, passage %d"):format(what, n), function()
+        local broker, jobs = faults.broker(), {}
+        for i, mode in ipairs(point.modes) do
+          jobs[i] = function()
+            matrix.case({ row = row, fault = fault .. " at " .. what, mode = mode, n = n }, function(case)
+              f(case, broker, point, mode, n)
+            end)
+          end
         end
-        write()
-        worker:request("PUT", "/connectors/" .. src .. "/config", { ["connector.class"] = "FileStreamSource",
-          file = file, topic = topic, ["batch.size"] = 20 })
-        worker:request("PUT", "/connectors/" .. snk .. "/config", { ["connector.class"] = "FileStreamSink",
-          file = dir .. "/out.txt", topics = topic, ["consumer.override.session.timeout.ms"] = 6000 })
-        proc.wait_for("the fault at " .. point, function()
-          if not worker.process:alive() then return true end
-          write()
-        end, 60)
-        assert.equal(137, worker.process:wait(5))
-        worker.env = nil
-        worker:start()
-        proc.wait_for("every line in the topic and in the file", function()
-          return #oracle.check(broker:values(topic), "K", count).lost == 0
-            and #oracle.check(lines_of(dir .. "/out.txt"), "K", count).lost == 0
-        end, 90)
-        assert.equal(0, worker:stop())
-        local r = oracle.check(broker:values(topic), "K", count)
-        assert.same({}, r.lost)
-        assert.equal(0, r.disorder)
+        proc.together(jobs)
       end)
     end
   end
+end
+
+describe("the list of fault points", function()
+  it("names every LC_FAULT of core, and no other", function()
+    local named, there = {}, {}
+    for _, p in ipairs(faults.points) do named[p.name] = true end
+    for name in proc.run "grep -rhoE 'LC_FAULT\\(\"[^\"]+\"\\)' core":gmatch '"([^"]+)"' do there[name] = true end
+    assert.same(there, named)
+  end)
+end)
+
+describe("a worker killed at", function()
+  each(chosen { "source.after_send", "source.after_commit", "source.before_offset_write", "sink.before_commit",
+    "letters.acked:letters-source" }, 1, "kill -9", function(case, broker, point, mode, n)
+    local flow, status = faults.end_at({ broker = broker, mode = mode }, "LC_FAULT_KILL", point, n)
+    assert.equal(137, status)
+    local before = flow:figures()
+    local delivered = flow:look()
+    local committed = flow:committed()
+    case.limit, case.seconds = faults.restart_limit, faults.start_again(flow)
+    local most = not flow:exactly_once() and before.largest - committed or nil
+    if most then case.note = ("at most %d"):format(most) end
+    local r = flow:wait_and_judge(case, most)
+    if point.behind == "source" and n > 1 then assert(committed > 0, "no offset was stored before") end
+    if point.behind == "sink" and n > 1 then
+      assert(r.again < delivered, "the sink began again at the first line, as if it had committed nothing")
+    end
+    assert.equal(0, flow.worker:stop())
+  end)
+end)
+
+-- Seconds of a day of a log line.
+local function at(log, text)
+  local line = log:match("[^\n]*" .. text)
+  local h, m, s, ms = line:match "(%d%d):(%d%d):(%d%d),(%d%d%d)"
+  return h * 3600 + m * 60 + s + ms / 1000
+end
+
+describe("a worker that gets SIGTERM at", function()
+  each(chosen { "source.after_send", "source.before_commit" }, 2, "SIGTERM", function(case, broker, point, mode, n)
+    local flow, status = faults.end_at({ broker = broker, mode = mode,
+      config = { ["task.shutdown.graceful.timeout.ms"] = graceful_ms } }, "LC_FAULT_TERM", point, n)
+    assert.equal(0, status)
+    local log = flow.worker:log()
+    case.limit = graceful_ms / 1000 + 1
+    case.seconds = (at(log, "Kafka Connect stopped") - at(log, "SIGTERM received")) % 86400
+    case.note = ("restart %.1f s"):format(faults.start_again(flow))
+    local r = flow:wait_and_judge(case, 0)
+    assert(r.again == 0, r.again .. " lines twice in the sink's file")
+    assert.equal(0, flow.worker:stop())
+  end)
 end)

@@ -12,9 +12,7 @@ local _M = {}
 local Cluster = {}
 Cluster.__index = Cluster
 
-local preset = os.getenv "LC_PRESET"
---- By how much waiting may take longer with a sanitizer.
-_M.slow = preset == "tsan" and 4 or preset == "asan" and 2 or 1
+_M.slow = proc.slow
 
 --- Print a line into the spec's output.
 function _M.say(fmt, ...)

@@ -181,7 +181,8 @@ function Worker:start(wait)
       dir = self.dir, heap = self.heap or self.tuned and "2G",
         tuned = self.tuned and "256M" }
   else
-    self.process = proc.start { program, "distributed", self.file, name = "worker", dir = self.dir, env = self.env }
+    self.process = proc.start { program, self.standalone and "standalone" or "distributed", self.file, name = "worker",
+      dir = self.dir, env = self.env }
   end
   if wait ~= false then
     proc.wait_for("the worker on " .. self.url, function()
@@ -226,8 +227,9 @@ end
 --- Where ./dev kafka fetch has put MirrorMaker's connectors, for a Java worker's plugin.path.
 _M.java_plugins = home .. "/plugins," .. home .. "/mirror"
 
---- worker { broker =, id = "group", java = bool, config = {k=v}, start = false, env =, heap = "256m", tuned = }: the lab's settings on
--- this broker; all workers of one id share group and internal topics.
+--- worker { broker =, id = "group", java = bool, standalone = bool, config = {k=v}, start = false, env =, heap = "256m",
+-- tuned = }: the lab's settings on this broker; all workers of one id share group and internal topics. A standalone
+-- one keeps its offsets in the file .offsets_file, and forgets its connectors.
 function _M.worker(t)
   local port = t.port or proc.free_port()
   local id = t.id or _M.unique "w"
@@ -242,6 +244,8 @@ function _M.worker(t)
     ["offset.storage.replication.factor"] = 1, ["status.storage.replication.factor"] = 1,
     ["offset.flush.interval.ms"] = 1000, ["scheduled.rebalance.max.delay.ms"] = 3000,
   }
+  local offsets_file = t.standalone and dir .. "/offsets" or nil
+  config["offset.storage.file.filename"] = offsets_file
   if t.java then config["plugin.path"] = home .. "/plugins" end
   for k, v in pairs(t.config or {}) do config[k] = v end
   local lines = {}
@@ -249,7 +253,8 @@ function _M.worker(t)
   table.sort(lines)
   proc.write(dir .. "/worker.properties", table.concat(lines, "\n") .. "\n")
   local w = setmetatable({ port = port, id = id, dir = dir, java = t.java, env = t.env, heap = t.heap,
-    tuned = t.tuned, file = dir .. "/worker.properties", url = "http://127.0.0.1:" .. port }, Worker)
+    tuned = t.tuned, standalone = t.standalone, offsets_file = offsets_file,
+    file = dir .. "/worker.properties", url = "http://127.0.0.1:" .. port }, Worker)
   if t.start ~= false then w:start() end
   return w
 end

@@ -9,10 +9,10 @@ function _M.lines(prefix, from, to)
   return t
 end
 
---- check(values, prefix, n): values are payload texts or JSON envelopes. Returns { lost = {...},
--- duplicates = n, disorder = n, seen = n }. Out of order means smaller than the largest before it and not
--- seen before.
-function _M.check(values, prefix, n)
+--- check(values, prefix, n, belongs): values are payload texts or JSON envelopes. Returns { lost = {...},
+-- duplicates = n, disorder = n, seen = n, largest = n }. Out of order means smaller than the largest before it and not
+-- seen before. belongs(i): whether number i should be there at all (default: all should).
+function _M.check(values, prefix, n, belongs)
   local seen, r, largest = {}, { lost = {}, duplicates = 0, disorder = 0, seen = 0 }, 0
   local pattern = prefix:gsub("%p", "%%%0") .. "%-(%d+) "
   for _, v in ipairs(values) do
@@ -25,7 +25,10 @@ function _M.check(values, prefix, n)
       if i > largest then largest = i end
     end
   end
-  for i = 1, n do if not seen[i] then r.lost[#r.lost + 1] = i end end
+  for i = 1, n do
+    if not seen[i] and (not belongs or belongs(i)) then r.lost[#r.lost + 1] = i end
+  end
+  r.largest = largest
   return r
 end
 

@@ -25,6 +25,36 @@ function _M.now()
   return tonumber(t.s) + tonumber(t.ns) * 1e-9
 end
 
+local preset = os.getenv "LC_PRESET"
+--- By how much waiting may take longer with a sanitizer.
+_M.slow = preset == "tsan" and 4 or preset == "asan" and 2 or 1
+
+local together = setmetatable({}, { __mode = "k" })
+
+-- A moment; the others of together() go on in it.
+local function pause(us)
+  if coroutine.running() and together[coroutine.running()] then coroutine.yield() else ffi.C.usleep(us) end
+end
+
+--- together { f, g, ... }: call them all, each going on while the others wait (wait_for, stays). When all have ended,
+-- raises what the first that failed raised.
+function _M.together(list)
+  local threads, failed, why = {}, false, nil
+  for i, f in ipairs(list) do
+    threads[i] = coroutine.create(f)
+    together[threads[i]] = true
+  end
+  while #threads > 0 do
+    for i = #threads, 1, -1 do
+      local ok, e = coroutine.resume(threads[i])
+      if not ok and not failed then failed, why = true, e end
+      if coroutine.status(threads[i]) == "dead" then table.remove(threads, i) end
+    end
+    ffi.C.usleep(20000)
+  end
+  if failed then error(why, 0) end
+end
+
 --- Poll `f` until it answers something true, at most `seconds` (default 60); returns that, else raises
 -- with `what`.
 function _M.wait_for(what, f, seconds)
@@ -33,7 +63,7 @@ function _M.wait_for(what, f, seconds)
     local got = f()
     if got then return got end
     if _M.now() > stop then error("waited " .. (seconds or 60) .. " s for " .. what, 2) end
-    ffi.C.usleep(20000)
+    pause(20000)
   end
 end
 
@@ -42,7 +72,7 @@ function _M.stays(what, f, seconds)
   local stop = _M.now() + seconds
   while _M.now() < stop do
     if not f() then error(what .. " did not stay", 2) end
-    ffi.C.usleep(50000)
+    pause(50000)
   end
 end
 
