@@ -2,6 +2,7 @@
 -- or does not answer; the breaker's arithmetic.
 local core = require "spec.support.core"
 local C, ffi = core.load { "runtime/breaker.h" }
+local said_in = require "spec.support.said"
 local worker = require "spec.support.worker"
 local mock = require "spec.support.mock_cluster"
 local records = require "spec.support.records"
@@ -64,16 +65,8 @@ describe("dead letters", function()
     for k, v in pairs(more or {}) do c[k] = v end
     w:start_task("k" .. number, 0, c)
   end
-  local function said()
-    local f = assert(io.open(out))
-    local text = f:read "*a"
-    f:close()
-    return text
-  end
+  local said, wait_said = said_in(function() return out end)
   local function committed() return cluster:committed("connect-k" .. number, topic) end
-  local function wait_said(text)
-    worker.eventually(function() return said():find(text, 1, true) end, said, 30000)
-  end
   local function wait_committed(n)
     worker.eventually(function() return committed() == n end, function() return "committed is " .. committed() end, 30000)
   end

@@ -1,4 +1,5 @@
 -- Sink tasks (core/runtime/sink_*.c) on librdkafka's mock cluster: delivery, offsets, retries, pauses.
+local said_in = require "spec.support.said"
 local worker = require "spec.support.worker"
 local mock = require "spec.support.mock_cluster"
 
@@ -94,16 +95,7 @@ describe("sink task", function()
     w:start_task("k" .. number, 0, c)
   end
 
-  local function said()
-    local f = assert(io.open(out))
-    local text = f:read "*a"
-    f:close()
-    return text
-  end
-
-  local function wait_said(pattern, plain)
-    worker.eventually(function() return said():find(pattern, 1, plain) end, said, 30000)
-  end
+  local said, wait_said = said_in(function() return out end)
 
   local function wait_committed(n)
     worker.eventually(function() return cluster:committed("connect-k" .. number, topic) == n end, function()

@@ -79,15 +79,8 @@ local function check_decl(say, decl, text, testing)
 end
 
 return function(args)
-  if #args == 0 then
-    io.stderr:write "luaconnect lint: name a plugin or a folder\n"
-    return 2
-  end
-  local found, err = paths.expand_all(args)
-  if not found then
-    io.stderr:write("luaconnect lint: ", err, "\n")
-    return 2
-  end
+  local found, wrong = paths.arguments("lint", args, "name a plugin or a folder")
+  if not found then return wrong end
   local testing, tool, count = require "connect.testing", require "connect.tool", 0
   for _, file in ipairs(found.plugins) do
     local function say(line, text)

@@ -85,4 +85,18 @@ function _M.expand_all(list)
   return all
 end
 
+--- The plugins and specs that the arguments of a subcommand mean. `missing`: what it wants when there are none. nil and
+-- the exit status when that cannot be told; why has been said.
+function _M.arguments(command, args, missing)
+  local found, err
+  if #args == 0 then
+    err = missing
+  else
+    found, err = _M.expand_all(args)
+  end
+  if found then return found end
+  io.stderr:write("luaconnect ", command, ": ", err, "\n")
+  return nil, 2
+end
+
 return _M

@@ -26,15 +26,8 @@ local function run_specs(files)
 end
 
 return function(args)
-  if #args == 0 then
-    io.stderr:write "luaconnect test: name a plugin, a folder or a spec; luaconnect test --help tells more\n"
-    return 2
-  end
-  local found, err = paths.expand_all(args)
-  if not found then
-    io.stderr:write("luaconnect test: ", err, "\n")
-    return 2
-  end
+  local found, wrong = paths.arguments("test", args, "name a plugin, a folder or a spec; luaconnect test --help tells more")
+  if not found then return wrong end
   local status, passed, failed = 0, 0, 0
   for i, results in ipairs(require("connect.tool").examples(found.plugins)) do
     local file = found.plugins[i]
