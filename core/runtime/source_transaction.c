@@ -285,7 +285,8 @@ void lc_source_txn_free(lc_source_t *s)
                 x->commit_end = 0;
                 x->aborting = true;
                 lc_log(LC_INFO, "TASK", "%s Aborting incomplete transaction due to shutdown", s->t->label);
-                if (lc_task_stopping(s->t) && s->t->sv->graceful_ms / 8 < ms) /* what a commit has left of it */
+                if (lc_task_stopping(s->t) &&
+                    s->t->sv->graceful_ms / 8 < ms) /* what a commit has left of it */
                         ms = s->t->sv->graceful_ms / 8;
                 if (lc_txn_abort(s->producer, ms > 0 ? (int)ms : 1, over, s, &err) < 0)
                         lc_log(LC_WARN, "TASK",
