@@ -381,13 +381,39 @@ static void settle(const kind_info_t *k, lc_props_t *rd)
         }
 }
 
+/* What Java's producer demands of settings together with idempotence. Values that are no numbers are refused
+ * elsewhere. */
+static int check_idempotence(const lc_props_t *java, lc_err_t *err)
+{
+        const char *on = lc_props_get(java, "enable.idempotence"), *acks = lc_props_get(java, "acks");
+        const char *retries = lc_props_get(java, "retries");
+        const char *flying = lc_props_get(java, "max.in.flight.requests.per.connection");
+
+        if (!on || strcasecmp(on, "true") != 0)
+                return 0;
+        if (retries && *retries && strtod(retries, NULL) == 0)
+                return lc_err_set_cls(err, LC_FATAL, 0, LC_CLS_CONFIG,
+                                      "Must set retries to non-zero when using the idempotent producer.");
+        if (acks && strcmp(acks, "all") != 0 && strcmp(acks, "-1") != 0)
+                return lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "Must set acks to all in order to use the idempotent producer. Otherwise we cannot "
+                        "guarantee idempotence.");
+        if (flying && strtod(flying, NULL) > 5)
+                return lc_err_set_cls(
+                        err, LC_FATAL, 0, LC_CLS_CONFIG,
+                        "Must set max.in.flight.requests.per.connection to at most 5 to use the "
+                        "idempotent producer.");
+        return 0;
+}
+
 /* java is freed. */
 static lc_props_t *to_librdkafka(lc_client_kind_t kind, lc_props_t *java, const char *client_id,
                                  lc_err_t *err)
 {
         const kind_info_t *k = &kinds[kind];
         lc_props_t *rd = lc_props_new();
-        int rc = 0;
+        int rc = kind == LC_CLIENT_PRODUCER ? check_idempotence(java, err) : 0;
 
         set_all(rd, base_all);
         if (k->family == LC_FAMILY_PRODUCER)

@@ -87,11 +87,39 @@ int lc_kafka_version(void)
         return rd_kafka_version();
 }
 
+/* Java's words for what a person has to put right. */
+static void name_refusal(lc_err_t *err)
+{
+        if (err->code == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT) {
+                lc_err_clear(err);
+                lc_err_set_cls(
+                        err, LC_FATAL, RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT,
+                        "org.apache.kafka.common.KafkaException",
+                        "Unexpected error in InitProducerIdResponse; The transaction timeout is larger "
+                        "than the maximum value allowed by the broker (as configured by "
+                        "transaction.max.timeout.ms).");
+        } else if (err->code == RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED) {
+                lc_err_clear(err);
+                lc_err_set_cls(err, LC_FATAL, RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                               lc_kafka_err_cls(RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+                               "Transactional Id authorization failed.");
+        }
+}
+
 int lc_txn_init(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err)
 {
         patience_t pt = patience(ms, quit, arg);
+        lc_err_t why;
+        int rc;
 
-        return through(p, rd_kafka_init_transactions, &pt, "Cannot initialize transactions", err);
+        lc_err_clear(&why);
+        rc = through(p, rd_kafka_init_transactions, &pt, "Cannot initialize transactions", &why);
+        if (rc < 0) {
+                name_refusal(&why);
+                if (err && !err->kind)
+                        *err = why;
+        }
+        return rc;
 }
 
 int lc_txn_begin(lc_producer_t *p, lc_err_t *err)

@@ -117,10 +117,32 @@ describe("client settings", function()
   it("become transactional", function()
     local p = config(P, {}, { ["producer.override.transactional.id"] = "t",
       ["producer.override.transaction.timeout.ms"] = "9000",
-      ["producer.override.max.in.flight.requests.per.connection"] = "50" })
+      ["producer.override.max.in.flight.requests.per.connection"] = "50" }) -- as librdkafka wants it
     assert.same({ "true", "9000", "5", "all" }, { p["enable.idempotence"], p["message.timeout.ms"],
       p["max.in.flight.requests.per.connection"], p.acks })
     accepted(P, p)
+  end)
+
+  it("refuse what idempotence forbids, in Java's words", function()
+    local function refused(more)
+      more["producer.override.enable.idempotence"] = more["producer.override.enable.idempotence"] or "true"
+      local p, why = config(P, {}, more)
+      assert.is_nil(p)
+      return why
+    end
+    assert.equal("Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee idempotence.",
+      refused { ["producer.override.acks"] = "1" })
+    assert.equal("Must set retries to non-zero when using the idempotent producer.",
+      refused { ["producer.override.retries"] = "0" })
+    assert.equal("Must set max.in.flight.requests.per.connection to at most 5 to use the idempotent producer.",
+      refused { ["producer.override.max.in.flight.requests.per.connection"] = "6",
+        ["producer.override.enable.idempotence"] = "TRUE" })
+    for _, acks in ipairs { "all", "-1" } do
+      assert.equal("all", config(P, {}, { ["producer.override.enable.idempotence"] = "true",
+        ["producer.override.acks"] = acks, ["producer.override.max.in.flight.requests.per.connection"] = "5",
+        ["producer.override.retries"] = "1" }).acks)
+    end
+    assert.equal("1", config(P, {}, { ["producer.override.acks"] = "1" }).acks)
   end)
 
   it("refuse values of the wrong type", function()
