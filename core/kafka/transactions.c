@@ -130,6 +130,20 @@ int lc_txn_begin(lc_producer_t *p, lc_err_t *err)
         return e ? failed(rk, e, "Cannot begin a transaction", err) : 0;
 }
 
+void lc_txn_reason(lc_producer_t *p, lc_err_t *err)
+{
+        rd_kafka_t *rk = lc_producer_handle(p);
+        /* valid in no state that an open transaction can have: says why, and changes nothing */
+        rd_kafka_error_t *e = rd_kafka_begin_transaction(rk);
+
+        if (e && rd_kafka_error_txn_requires_abort(e)) {
+                lc_err_clear(err);
+                failed(rk, e, "The transaction cannot go on", err);
+        } else if (e) {
+                rd_kafka_error_destroy(e);
+        }
+}
+
 /* A plain flush waits a linger, and never sees reports that nobody serves. */
 static int drain(lc_producer_t *p, const patience_t *pt, lc_err_t *err)
 {

@@ -20,6 +20,8 @@ int lc_txn_begin(lc_producer_t *p, lc_err_t *err);
 /* Waits for the reports of all records, serving them, then commits. ms 0: for ever. */
 int lc_txn_commit(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err);
 int lc_kafka_version(void); /* librdkafka's: 0x020c0000 for 2.12.0 */
+/* While a transaction is open and its records are taken back (LC_PURGED): *err becomes why, if that is known. */
+void lc_txn_reason(lc_producer_t *p, lc_err_t *err);
 /* What was sent is given up; reports come from here. */
 int lc_txn_abort(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err);
 /* Fence the producers of ids prefix-0 .. prefix-(n-1), several at a time, within ms in all. conf: of an admin

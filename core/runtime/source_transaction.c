@@ -51,7 +51,8 @@ typedef struct lc_source_txn {
         bool marked;
         lc_record_t **done; /* for commit_record, in order of completion; a batch reference each */
         size_t ndone;
-        bool broken; /* a delivery failed */
+        bool broken;  /* a delivery failed */
+        bool refused; /* because the transaction cannot go on */
         lc_err_t why;
         int64_t commit_end; /* of the commit that runs; 0: as long as it takes */
 } txn_t;
@@ -73,7 +74,7 @@ int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
         *err = *cause;
         if (err->kind != LC_FENCED)
                 err->kind = LC_FATAL;
-        if (cause->kind == LC_DATA)
+        if (cause->kind == LC_DATA || (cause == &s->txn->why && s->txn->refused))
                 lc_err_wrap(err, "org.apache.kafka.common.KafkaException",
                             "Cannot execute transactional method because we are in an error state");
         if (expired(s->txn, cause))
@@ -98,8 +99,21 @@ bool lc_source_txn_broken(const lc_source_t *s)
         return s->txn->broken;
 }
 
+/* A record that is taken back says nothing of the reason: another one's topic may be forbidden. */
+static void find_reason(lc_source_t *s)
+{
+        txn_t *x = s->txn;
+
+        if (x->why.code != LC_PURGED || x->why.kind == LC_FENCED || !x->open)
+                return;
+        lc_txn_reason(s->producer, &x->why);
+        if (x->why.code != LC_PURGED)
+                x->refused = true;
+}
+
 int lc_source_txn_broke(lc_source_t *s, lc_err_t *err)
 {
+        find_reason(s);
         return lc_source_txn_failed(s, &s->txn->why, err);
 }
 
@@ -390,10 +404,11 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
                 keep_done(s, r);
         } else if (!x->aborting && !s->closing && !x->broken) {
-                lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", s->t->label, r->topic,
-                       err->msg, err->detail);
                 x->broken = true;
                 x->why = *err;
+                find_reason(s);
+                lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", s->t->label, r->topic,
+                       x->why.msg, x->why.detail);
         }
         lc_batch_unref(r->batch);
 }
@@ -515,7 +530,7 @@ static int commit(lc_source_t *s, lc_err_t *err)
         }
         lc_tracker_end(s->tracker, !rc);
         if (rc)
-                return lc_source_txn_failed(s, x->broken ? &x->why : &why, err);
+                return x->broken ? lc_source_txn_broke(s, err) : lc_source_txn_failed(s, &why, err);
         committed(s);
         return 0;
 }

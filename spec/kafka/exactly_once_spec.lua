@@ -1,52 +1,13 @@
 -- spec/kafka/exactly_once_spec.lua: exactly-once sources on the real Kafka. Lab 3 is the one that people run by hand.
+local eos = require "spec.support.eos"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 
-local enabled = { ["exactly.once.source.support"] = "enabled", ["offset.flush.interval.ms"] = 60000 }
+local enabled, with, source = eos.enabled, eos.with, eos.source
+local committed, all, wait_committed, transactions = eos.committed, eos.all, eos.wait_committed, eos.transactions
+local numbered = eos.numbered
 
-local function with(t, more)
-  local out = {}
-  for k, v in pairs(t) do out[k] = v end
-  for k, v in pairs(more or {}) do out[k] = v end
-  return out
-end
-
-local function source(file, topic, more)
-  return with({ ["connector.class"] = "FileStreamSource", ["tasks.max"] = "1", file = file, topic = topic,
-    ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }, more)
-end
-
--- What a consumer of this isolation level sees.
-local function read(broker, topic, level)
-  local out = proc.run(("timeout 60 kcat -b %s -C -q -e -t %s -X isolation.level=%s 2>/dev/null"):format(
-    broker.bootstrap, topic, level))
-  local list = {}
-  for line in out:gmatch "[^\n]+" do list[#list + 1] = line end
-  return list
-end
-
-local function committed(broker, topic) return read(broker, topic, "read_committed") end
-local function all(broker, topic) return read(broker, topic, "read_uncommitted") end
-
-local function wait_committed(broker, topic, n)
-  proc.wait_for(n .. " committed records in " .. topic, function() return #committed(broker, topic) >= n end)
-  return committed(broker, topic)
-end
-
-local function transactions(broker)
-  local out = kafka.tool { "org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", broker.bootstrap, "list" }
-  local states = {}
-  for id, state in out:gmatch "\n(%S+)%s+%d+%s+%d+%s+(%S+)" do states[id] = state end
-  return states, out
-end
-
-local function keys(broker, worker, prefix)
-  local out = {}
-  for _, r in ipairs(broker:records(worker.id .. "-configs")) do
-    if r.key:sub(1, #prefix) == prefix then out[#out + 1] = r.value end
-  end
-  return out
-end
+local function keys(broker, worker, prefix) return eos.config_values(broker, worker.id, prefix) end
 
 describe("lab 3: an exactly-once FileStreamSource", function()
   local broker, worker, file, topic
@@ -244,12 +205,6 @@ describe("exactly-once sources", function()
     worker:request("DELETE", "/connectors/big")
   end)
 end)
-
--- Lines "1", "2", ... each once and in order.
-local function numbered(list)
-  for i, v in ipairs(list) do assert(v == tostring(i), ("record %d is %s"):format(i, v)) end
-  return #list
-end
 
 describe("two workers with exactly-once sources", function()
   local broker, workers, id
