@@ -10,7 +10,7 @@
 #include <malloc.h>
 #endif
 
-static _Noreturn void out_of_memory(void)
+_Noreturn void lc_no_memory(void)
 {
         static const char text[] = "luaconnect: out of memory\n";
         ssize_t ignored = write(2, text, sizeof(text) - 1);
@@ -22,7 +22,7 @@ void *lc_malloc(size_t size)
 {
         void *p = malloc(size ? size : 1);
         if (!p)
-                out_of_memory();
+                lc_no_memory();
         return p;
 }
 
@@ -30,7 +30,7 @@ void *lc_calloc(size_t count, size_t size)
 {
         void *p = calloc(count ? count : 1, size ? size : 1);
         if (!p)
-                out_of_memory();
+                lc_no_memory();
         return p;
 }
 
@@ -38,7 +38,7 @@ void *lc_realloc(void *old, size_t size)
 {
         void *p = realloc(old, size ? size : 1);
         if (!p)
-                out_of_memory();
+                lc_no_memory();
         return p;
 }
 

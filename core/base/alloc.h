@@ -16,6 +16,7 @@ char *lc_strdup(const char *s); /* NULL gives NULL */
 char *lc_strndup(const char *s, size_t n);
 char *lc_strtrim(const char *s); /* a copy without blanks and control characters around: Java's trim() */
 char *lc_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void lc_no_memory(void); /* what these do when there is none: a message, then abort() */
 void lc_alloc_trim(void); /* free pages go back to the system, where the allocator can; some milliseconds */
 
 /* A broken invariant ends the process with file and line, in release builds too. Never for input. */

@@ -1,5 +1,6 @@
 /* buf.c - see buf.h. One owner thread. */
 #include "base/buf.h"
+#include "base/alloc.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +19,8 @@ int lc_buf_reserve(lc_buf_t *b, size_t more)
                 cap = cap * 2 > cap ? cap * 2 : need;
         p = realloc(b->p, cap);
         if (!p) {
+                if (b->sure)
+                        lc_no_memory();
                 b->oom = true;
                 return -1;
         }
@@ -102,7 +105,7 @@ void lc_buf_clear(lc_buf_t *b)
 void lc_buf_free(lc_buf_t *b)
 {
         free(b->p);
-        memset(b, 0, sizeof(*b));
+        *b = (lc_buf_t){.sure = b->sure};
 }
 
 char *lc_buf_take(lc_buf_t *b, size_t *len)
@@ -116,6 +119,6 @@ char *lc_buf_take(lc_buf_t *b, size_t *len)
                 *len = b->len;
         if (b->oom)
                 free(b->p);
-        memset(b, 0, sizeof(*b));
+        *b = (lc_buf_t){.sure = b->sure};
         return p;
 }

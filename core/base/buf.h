@@ -5,6 +5,8 @@
  * Ownership: lc_buf_free() frees p; lc_buf_take() hands p to the caller (free()).
  * Errors:    a failed allocation sets `oom`; later appends do nothing. Check lc_buf_ok() once at the
  *            end where record data is written (0 <=> LC_DATA/LC_FATAL error of the caller's choice).
+ *            One of LC_BUF_SURE ends the process instead, as lc_malloc does: for keys, names, statuses
+ *            and whatever else the program itself keeps, which must not be silently cut short.
  * Tests:     spec/unit/base_spec.lua
  */
 #ifndef LC_BASE_BUF_H
@@ -19,11 +21,16 @@ typedef struct lc_buf {
         char *p;
         size_t len, cap;
         bool oom;
+        bool sure; /* without memory the process ends: stays over clear, free and take */
 } lc_buf_t;
 
 #define LC_BUF_INIT                                                                                          \
         {                                                                                                    \
-                NULL, 0, 0, false                                                                            \
+                NULL, 0, 0, false, false                                                                     \
+        }
+#define LC_BUF_SURE                                                                                          \
+        {                                                                                                    \
+                NULL, 0, 0, false, true                                                                      \
         }
 
 /* Make room for `more` bytes and the NUL. Returns 0, or -1 with b->oom set. */

@@ -1,7 +1,6 @@
 /* err.c - see err.h. Any thread; nothing here allocates but lc_err_trace(). */
 #include "base/err.h"
 #include "base/alloc.h"
-#include "base/buf.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,14 +67,12 @@ void lc_err_wrap(lc_err_t *err, const char *cls, const char *fmt, ...)
 
 char *lc_err_trace(const lc_err_t *err)
 {
-        lc_buf_t b = LC_BUF_INIT;
         char line[1280];
+        size_t n = strlen(err->detail);
 
         head(line, sizeof(line), err->cls, err->msg);
-        lc_buf_printf(&b, "%s\n\tat luaconnect(%s)\n%s", line, err->where, err->detail);
-        if (b.len && b.p[b.len - 1] != '\n')
-                lc_buf_addc(&b, '\n');
-        return b.oom ? lc_strdup(line) : lc_buf_take(&b, NULL);
+        return lc_asprintf("%s\n\tat luaconnect(%s)\n%s%s", line, err->where, err->detail,
+                           n && err->detail[n - 1] != '\n' ? "\n" : "");
 }
 
 const char *lc_err_kind_name(lc_err_kind_t kind)

@@ -1,10 +1,11 @@
 /* log.c - see log.h. Lock: `lock` guards the table of area levels only. */
 #include "base/log.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -92,39 +93,48 @@ static int level_of(const char *area)
 
 void lc_log_(lc_log_level_t level, const char *area, const char *fmt, ...)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        char few[1024], *line = few, *more = NULL;
         int64_t now = lc_wall_ms();
         time_t s = (time_t)(now / 1000);
         struct tm tm;
-        size_t start;
+        size_t start, len;
+        ssize_t ignored;
         va_list ap;
+        int n;
 
         if ((int)level > level_of(area))
                 return;
         localtime_r(&s, &tm);
-        lc_buf_printf(&b, "%04d-%02d-%02d %02d:%02d:%02d,%03d %-5s ", tm.tm_year + 1900, tm.tm_mon + 1,
-                      tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(now % 1000), level_names[level]);
-        if (context[0])
-                lc_buf_printf(&b, "[%s] ", context);
-        lc_buf_printf(&b, "%-7s ", area);
-        start = b.len;
+        start = (size_t)snprintf(few, sizeof(few), "%04d-%02d-%02d %02d:%02d:%02d,%03d %-5s %s%s%s%-7.100s ",
+                                 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
+                                 tm.tm_sec, (int)(now % 1000), level_names[level], context[0] ? "[" : "",
+                                 context, context[0] ? "] " : "", area);
         va_start(ap, fmt);
-        lc_buf_vprintf(&b, fmt, ap);
+        n = vsnprintf(few + start, sizeof(few) - start, fmt, ap);
         va_end(ap);
-        if (!b.oom) {
-                /* one line each: a line break inside a message would break every log reader */
-                for (size_t i = start; i < b.len; i++)
-                        if (b.p[i] == '\n')
-                                b.p[i] = ' ';
-                while (b.len > start && b.p[b.len - 1] == ' ')
-                        b.len--;
-                lc_buf_addc(&b, '\n');
+        len = start + (n > 0 ? (size_t)n : 0);
+        if (len + 1 > sizeof(few)) {
+                more = malloc(len + 1);
+                if (more) {
+                        memcpy(more, few, start);
+                        va_start(ap, fmt);
+                        vsnprintf(more + start, len + 1 - start, fmt, ap);
+                        va_end(ap);
+                        line = more;
+                } else {
+                        len = sizeof(few) - 1; /* what fits is better than nothing */
+                }
         }
-        if (!b.oom) {
-                ssize_t ignored = write(log_fd, b.p, b.len);
-                (void)ignored;
-        }
-        lc_buf_free(&b);
+        /* one line each: a line break inside a message would break every log reader */
+        for (size_t i = start; i < len; i++)
+                if (line[i] == '\n')
+                        line[i] = ' ';
+        while (len > start && line[len - 1] == ' ')
+                len--;
+        line[len++] = '\n'; /* over the NUL at most */
+        ignored = write(log_fd, line, len);
+        (void)ignored;
+        free(more);
 }
 
 bool lc_log_due(int64_t *last, int64_t ms)

@@ -1,9 +1,9 @@
 /* props.c - see props.h: uthash keeps insertion order, an array gives access by position. */
 #include "base/props.h"
+#include "base/hash.h"
 #include "base/alloc.h"
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 typedef struct entry {
         char *key, *value;

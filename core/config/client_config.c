@@ -238,7 +238,7 @@ static int assignors(const kind_info_t *k, const char *list, lc_props_t *rd, lc_
                 {NULL, NULL},
         };
         lc_strv_t items = {NULL, 0};
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         bool cooperative = false;
         int rc = 0;
 
@@ -427,7 +427,7 @@ static lc_props_t *to_librdkafka(lc_client_kind_t kind, lc_props_t *java, const 
         for (size_t i = 0; !rc && i < lc_props_count(java); i++) {
                 const char *key = lc_props_key(java, i);
                 const lc_client_setting_t *s = lc_client_setting(k->family, key);
-                lc_buf_t reason = LC_BUF_INIT, text = LC_BUF_INIT;
+                lc_buf_t reason = LC_BUF_SURE, text = LC_BUF_SURE;
                 char *value = NULL;
 
                 if (!s) {

@@ -50,7 +50,7 @@ static const char *token(const char *p, lc_buf_t *out)
 lc_props_t *lc_jaas_parse(const char *text, lc_err_t *err)
 {
         lc_props_t *options = lc_props_new();
-        lc_buf_t name = LC_BUF_INIT, value = LC_BUF_INIT;
+        lc_buf_t name = LC_BUF_SURE, value = LC_BUF_SURE;
         const char *p = token(text, &name);
         bool ok = false;
 

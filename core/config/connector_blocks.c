@@ -58,7 +58,7 @@ void lc_block_recommend(const lc_validation_t *v, lc_config_value_t *value, lc_p
 /* Java's abstract outer classes: Cast when there are Cast$Key and Cast$Value. NULL: none such. */
 static char *nested_classes(const lc_validation_t *v, const char *name, lc_plugin_type_t type)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         size_t n = strlen(name);
 
         for (size_t i = 0; v->plugins && i < v->plugins->n; i++) {
@@ -109,7 +109,7 @@ const lc_plugin_t *lc_block_class(const lc_validation_t *v, lc_config_value_t *v
 bool lc_block_version(const lc_plugin_t *p, const char *range, lc_config_value_t *class_value,
                       lc_config_value_t *version_value)
 {
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
         lc_err_t err = {0};
         char *message = NULL;
         int in;
@@ -431,7 +431,7 @@ int lc_block_overrides(lc_validation_t *v, lc_client_family_t family, lc_config_
                 const lc_config_row_t *row = lc_client_row(family, key);
                 char *full = lc_asprintf("%s%s", prefixes[family], key);
                 lc_config_value_t *value = lc_config_infos_add(out, row, full);
-                lc_buf_t reason = LC_BUF_INIT, text = LC_BUF_INIT;
+                lc_buf_t reason = LC_BUF_SURE, text = LC_BUF_SURE;
 
                 /* a value of the wrong type ends the validation, as in Java */
                 rc = lc_config_parse_type(row ? row->type : LC_CFG_STRING, raw, &value->value, &reason);

@@ -120,7 +120,7 @@ static void check_sink_topics(lc_validation_t *v)
                 both(v, "Must configure one of topics or topics.regex");
         if (!blank(dlq) && !blank(topics)) {
                 lc_strv_t list = {NULL, 0};
-                lc_buf_t shown = LC_BUF_INIT;
+                lc_buf_t shown = LC_BUF_SURE;
 
                 lc_strv_split(&list, topics);
                 if (lc_strv_has(&list, dlq)) {
@@ -381,7 +381,7 @@ static void families(const lc_validation_t *v, bool want[LC_FAMILIES])
 static const lc_plugin_t *find_connector(const lc_plugins_t *plugins, const lc_props_t *props, lc_err_t *err)
 {
         const char *name = lc_props_get(props, "connector.class");
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
         lc_err_t why = {0};
         const lc_plugin_t *p;
 

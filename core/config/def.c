@@ -24,7 +24,7 @@ const char *lc_config_type_name(lc_config_type_t t)
 static char *joined(const char *text, const char *separator)
 {
         lc_strv_t items = {NULL, 0};
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
 
         lc_strv_split(&items, text);
         for (size_t i = 0; i < items.n; i++) {
@@ -277,7 +277,7 @@ bool lc_check_aliases(const lc_config_row_t *row, const char *value, lc_buf_t *r
 
 bool lc_config_check(const lc_config_row_t *row, const char *value, lc_buf_t *message)
 {
-        lc_buf_t reason = LC_BUF_INIT;
+        lc_buf_t reason = LC_BUF_SURE;
         bool ok = !row->check || row->check(row, value, &reason);
 
         if (!ok && row->whole)
@@ -291,7 +291,7 @@ bool lc_config_check(const lc_config_row_t *row, const char *value, lc_buf_t *me
 int lc_config_parse(const lc_config_row_t *row, const char *full_name, const lc_props_t *props, char **out,
                     lc_strv_t *errors)
 {
-        lc_buf_t text = LC_BUF_INIT, reason = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE, reason = LC_BUF_SURE;
         int rc = 0;
 
         *out = NULL;
@@ -380,7 +380,7 @@ void lc_config_infos_free(lc_config_infos_t *infos)
 
 char *lc_config_infos_rejection(const lc_config_infos_t *infos)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
 
         if (!infos->error_count)
                 return NULL;

@@ -53,7 +53,7 @@ void lc_plugin_list_text(const lc_plugins_t *set, unsigned mask, lc_buf_t *out)
 
 static void unknown(const lc_plugins_t *set, unsigned mask, const char *name, lc_err_t *err)
 {
-        lc_buf_t list = LC_BUF_INIT;
+        lc_buf_t list = LC_BUF_SURE;
 
         if (mask && !(mask & ~CONNECTORS)) {
                 lc_plugin_list_text(set, mask, &list);
@@ -94,7 +94,7 @@ const lc_plugin_t *lc_plugins_find(const lc_plugins_t *set, unsigned mask, const
                 }
         }
         if (classes.n > 1) {
-                lc_buf_t list = LC_BUF_INIT;
+                lc_buf_t list = LC_BUF_SURE;
 
                 for (size_t i = 0; i < classes.n; i++)
                         lc_buf_printf(&list, "%s%s", i ? ", " : "", classes.v[i]);

@@ -33,7 +33,7 @@ struct lc_providers {
 static char *normalized(const char *path)
 {
         lc_strv_t parts = {NULL, 0};
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         bool absolute = *path == '/';
 
         while (*path) {
@@ -354,7 +354,7 @@ static int resolve_value(const lc_providers_t *set, const char *text, lc_buf_t *
 lc_props_t *lc_providers_resolve(const lc_providers_t *set, const lc_props_t *raw, lc_err_t *err)
 {
         lc_props_t *out = lc_props_copy(raw);
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
 
         for (size_t i = 0; set->n && i < lc_props_count(raw); i++) {
                 const char *v = lc_props_value(raw, i);

@@ -21,7 +21,7 @@ typedef struct scan {
 /* PatternSyntaxException.getMessage(): the index, the pattern, a caret below it when it lies inside. */
 static int syntax(scan_t *p, int index, const char *what)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
 
         lc_buf_adds(&b, what);
         if (index >= 0)
@@ -104,7 +104,7 @@ static int escape(scan_t *p)
 /* From '[' to its ']'. Java's class, POSIX's bracket: ']' must come first, '-' last, '^' not first. */
 static int bracket(scan_t *p)
 {
-        lc_buf_t items = LC_BUF_INIT;
+        lc_buf_t items = LC_BUF_SURE;
         bool negated = false, has_close = false, has_dash = false, has_caret = false, any = false;
         int rc = -1;
 

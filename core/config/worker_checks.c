@@ -122,7 +122,7 @@ done:
 
 bool lc_worker_check_headers(const lc_config_row_t *row, const char *value, lc_buf_t *reason)
 {
-        lc_buf_t rule = LC_BUF_INIT;
+        lc_buf_t rule = LC_BUF_SURE;
         bool quoted = false, ok = true;
 
         (void)row;
@@ -181,7 +181,7 @@ bool lc_worker_check_key_algorithm(const lc_config_row_t *row, const char *value
 bool lc_worker_check_verification(const lc_config_row_t *row, const char *value, lc_buf_t *reason)
 {
         lc_strv_t items = {NULL, 0};
-        lc_buf_t why = LC_BUF_INIT;
+        lc_buf_t why = LC_BUF_SURE;
         bool ok;
 
         lc_strv_split(&items, value ? value : "");

@@ -77,7 +77,7 @@ static void drop_duplicates(const lc_config_row_t *row, lc_props_t *props)
 {
         const char *v = lc_props_get(props, row->name);
         lc_strv_t items = {NULL, 0}, once = {NULL, 0};
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
 
         if (!v || row->type != LC_CFG_LIST ||
             (row->check != lc_check_list && row->check != lc_check_list_non_empty &&
@@ -565,7 +565,7 @@ int lc_worker_config_advertised(const lc_worker_config_t *wc, int bound_port, lc
         char *listener_host = NULL;
         int port = 0, rc = -1;
         lc_strv_t list = {NULL, 0};
-        lc_buf_t host = LC_BUF_INIT;
+        lc_buf_t host = LC_BUF_SURE;
 
         for (char *s = scheme; *s; s++)
                 *s = (char)tolower((unsigned char)*s);

@@ -7,6 +7,7 @@
  * Tests:     spec/unit/json_spec.lua
  */
 #include "convert/json.h"
+#include "base/alloc.h"
 #include "convert/json_parser.h"
 #include "convert/text.h"
 #include <errno.h>
@@ -762,6 +763,18 @@ int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_e
                 free(d);
                 *doc = NULL;
         }
+        return rc;
+}
+
+int lc_json_parse_sure(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err)
+{
+        lc_err_t own = {0};
+        int rc = lc_json_parse(text, len, flags, doc, &own);
+
+        if (rc < 0 && own.code == ENOMEM)
+                lc_no_memory();
+        if (rc < 0 && err && !err->kind)
+                *err = own;
         return rc;
 }
 

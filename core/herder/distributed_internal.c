@@ -33,7 +33,7 @@ static bool sessioned(const lc_distributed_t *d)
 static bool permitted(const lc_herder_t *h, lc_request_t *req)
 {
         lc_strv_t list = {0};
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
         bool yes;
 
         lc_worker_config_list(h->deps.config, "inter.worker.verification.algorithms", &list);
@@ -232,7 +232,7 @@ static lc_http_call_t *call_leader(lc_distributed_t *d, const char *method, cons
                                    const char *rest, const char *nowhere, lc_err_t *err)
 {
         const char *leader = d->assignment ? d->assignment->leader_url : NULL;
-        lc_buf_t url = LC_BUF_INIT;
+        lc_buf_t url = LC_BUF_SURE;
         lc_http_call_t *call;
 
         if (!d->assignment || d->assignment->is_leader) {
@@ -319,7 +319,7 @@ int64_t lc_dist_ask_members(lc_distributed_t *d)
                 return INT64_MAX;
         while (lc_members_ask(d->members, lc_now_ms(), &id, &url, &next)) {
                 lc_hev_t *ev = lc_hev_new(h, LC_HEV_MEMBER, id);
-                lc_buf_t at = LC_BUF_INIT;
+                lc_buf_t at = LC_BUF_SURE;
                 lc_http_call_t *call;
 
                 ev->url = url;
@@ -347,7 +347,7 @@ void lc_dist_member_answered(lc_distributed_t *d, lc_hev_t *ev)
 
 static bool misplaced(lc_distributed_t *d, const lc_config_connector_t *c, int task)
 {
-        lc_buf_t url = LC_BUF_INIT;
+        lc_buf_t url = LC_BUF_SURE;
         bool yes;
 
         pthread_mutex_lock(&d->assign_lock);

@@ -42,7 +42,7 @@ bool lc_dist_leading(lc_distributed_t *d, lc_request_t *req)
 /* Work that is not on this worker: only the leader knows where. */
 static void to_owner(lc_distributed_t *d, lc_request_t *req, int task)
 {
-        lc_buf_t url = LC_BUF_INIT;
+        lc_buf_t url = LC_BUF_SURE;
 
         if (!lc_dist_leading(d, req))
                 return;

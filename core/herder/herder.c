@@ -225,7 +225,7 @@ lc_hev_t *lc_pending_take(lc_herder_t *h)
 
 static void time_out(lc_herder_t *h, lc_request_t *req)
 {
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
 
         lc_herder_stage(h, &text);
         lc_request_fail(req, 500, "Request timed out%s%s", text.len ? ". " : "", text.len ? text.p : "");

@@ -98,7 +98,7 @@ void lc_request_answer(lc_request_t *req, int status)
 
 void lc_request_fail(lc_request_t *req, int status, const char *fmt, ...)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         va_list ap;
 
         va_start(ap, fmt);

@@ -413,6 +413,8 @@ static int take(lc_consumer_t *c, uint32_t max, lc_batch_t **out, lc_err_t *err)
         if (max > there)
                 max = (uint32_t)there;
         h = malloc(sizeof(*h) + max * sizeof(*h->messages));
+        if (h)
+                h->n = 0;
         b = lc_batch_new(max);
         if (!h || !b)
                 goto oom;

@@ -596,7 +596,7 @@ static void leave(lc_group_t *g, const char *reason)
 static int64_t watch_herder(lc_group_t *g)
 {
         int64_t silent = lc_now_ms() - atomic_load(&g->last_tick);
-        lc_buf_t stage = LC_BUF_INIT;
+        lc_buf_t stage = LC_BUF_SURE;
 
         if (atomic_load(&g->hung)) {
                 if (silent < g->s.rebalance_ms) {

@@ -8,12 +8,12 @@
 #include "kafka/producer.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "kafka/conf.h"
 #include "kafka/local.h"
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum {
         RUN = 1024,                /* messages a produce_batch: more gains nothing (librdkafka 5) */

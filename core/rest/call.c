@@ -47,7 +47,7 @@ void lc_rest_health(lc_rest_call_t *call, int status, const char *stage)
 
 int lc_rest_location(lc_rest_call_t *call, const char *connector)
 {
-        lc_buf_t url = LC_BUF_INIT, variable = LC_BUF_INIT;
+        lc_buf_t url = LC_BUF_SURE, variable = LC_BUF_SURE;
         int rc;
 
         if (call->in.host)
@@ -129,7 +129,7 @@ void lc_rest_finish(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 
 void lc_rest_late(const lc_rest_context_t *ctx, lc_rest_call_t *call, const char *stage, bool ready)
 {
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
 
         if (call->match.route->op == LC_REQ_HEALTH) {
                 lc_rest_health(call, ready ? 500 : 503, stage);
@@ -231,7 +231,7 @@ static bool refused_by_routing(lc_rest_call_t *call)
 
 int lc_rest_begin(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
-        lc_buf_t path = LC_BUF_INIT;
+        lc_buf_t path = LC_BUF_SURE;
         int rc = 0;
 
         lc_http_path(call->in.uri, &path);

@@ -13,7 +13,7 @@
 /* The path stays as the client wrote it: names with escapes must arrive as they are. */
 static char *make_url(const lc_rest_call_t *call, const lc_request_t *req)
 {
-        lc_buf_t url = LC_BUF_INIT, path = LC_BUF_INIT;
+        lc_buf_t url = LC_BUF_SURE, path = LC_BUF_SURE;
         size_t n = strlen(req->forward_url);
 
         lc_http_path(call->in.uri, &path);

@@ -23,7 +23,7 @@ static int body_error(lc_rest_call_t *call, const lc_err_t *err)
 /* ?name=: Boolean.valueOf; -1 when absent or empty. */
 static int flag(const lc_rest_call_t *call, const char *name)
 {
-        lc_buf_t value = LC_BUF_INIT;
+        lc_buf_t value = LC_BUF_SURE;
         int result = -1;
 
         if (lc_http_query(call->in.uri, name, &value) && value.len)
@@ -280,7 +280,7 @@ static int begin_plugin_config(const lc_rest_context_t *ctx, lc_rest_call_t *cal
 {
         const lc_plugins_t *plugins = lc_plugins_current(ctx->plugins);
         const lc_plugin_t *p;
-        lc_buf_t range = LC_BUF_INIT, printed = LC_BUF_INIT;
+        lc_buf_t range = LC_BUF_SURE, printed = LC_BUF_SURE;
         lc_err_t err;
         char *text = NULL;
 
@@ -377,7 +377,7 @@ static int begin_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 /* Every worker applies a level of the cluster when it reads it in the config topic, this one too. */
 static int cluster_level(const lc_rest_context_t *ctx, lc_rest_call_t *call, const char *level)
 {
-        lc_buf_t changed = LC_BUF_INIT;
+        lc_buf_t changed = LC_BUF_SURE;
 
         if (ctx->distributed) {
                 make_request(call, LC_REQ_LOGGER, connector(call))->level = lc_strdup(level);
@@ -392,7 +392,7 @@ static int cluster_level(const lc_rest_context_t *ctx, lc_rest_call_t *call, con
 static int begin_put_logger(const lc_rest_context_t *ctx, lc_rest_call_t *call)
 {
         lc_props_t *body = NULL;
-        lc_buf_t scope = LC_BUF_INIT;
+        lc_buf_t scope = LC_BUF_SURE;
         lc_err_t err;
         const char *level;
         int rc = 0;

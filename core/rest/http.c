@@ -210,7 +210,7 @@ static bool hidden_dots(const char *s, size_t n)
 const char *lc_http_path_refused(const char *path, bool *bad_request)
 {
         const char *title = NULL;
-        lc_buf_t decoded = LC_BUF_INIT;
+        lc_buf_t decoded = LC_BUF_SURE;
 
         *bad_request = true;
         if (path[0] != '/')
@@ -304,7 +304,7 @@ static void each_parameter(const char *uri, query_fn *fn, void *arg)
         while (s < end && go_on) {
                 size_t n = strcspn(s, "&#");
                 const char *equals = memchr(s, '=', n);
-                lc_buf_t name = LC_BUF_INIT, value = LC_BUF_INIT;
+                lc_buf_t name = LC_BUF_SURE, value = LC_BUF_SURE;
                 lc_http_decode(s, equals ? (size_t)(equals - s) : n, true, &name);
                 if (equals)
                         lc_http_decode(equals + 1, n - (size_t)(equals + 1 - s), true, &value);

@@ -93,7 +93,7 @@ static int check_listeners(const lc_worker_config_t *wc, lc_err_t *err)
 
 int lc_rest_listen(const lc_worker_config_t *wc, int *fd, int *port, lc_err_t *err)
 {
-        lc_buf_t host = LC_BUF_INIT;
+        lc_buf_t host = LC_BUF_SURE;
         int rc = -1;
 
         if (!check_listeners(wc, err) && !lc_worker_config_listener(wc, &host, port, err)) {

@@ -51,7 +51,7 @@ static bool path_matches(const char *pattern, const char *path, lc_match_t *m, b
                 if (matrix > have)
                         matrix = have;
                 if (*pattern == '{') {
-                        lc_buf_t value = LC_BUF_INIT;
+                        lc_buf_t value = LC_BUF_SURE;
                         if (matrix == 0)
                                 return false;
                         lc_http_decode(path, matrix, false, &value);
@@ -64,7 +64,7 @@ static bool path_matches(const char *pattern, const char *path, lc_match_t *m, b
                                 m->params[count++] = lc_buf_take(&value, NULL);
                         }
                 } else {
-                        lc_buf_t value = LC_BUF_INIT;
+                        lc_buf_t value = LC_BUF_SURE;
                         bool same;
                         lc_http_decode(path, matrix, false, &value);
                         same = value.len == want && !memcmp(value.p, pattern, want);

@@ -340,7 +340,7 @@ static enum MHD_Result ask_herder(exchange_t *x)
 static enum MHD_Result answer_late(exchange_t *x)
 {
         lc_rest_context_t ctx = context(x->rest);
-        lc_buf_t stage = LC_BUF_INIT;
+        lc_buf_t stage = LC_BUF_SURE;
 
         lc_herder_stage(x->rest->herder, &stage);
         lc_rest_late(&ctx, &x->call, stage.p ? stage.p : "", lc_herder_ready(x->rest->herder));
@@ -594,7 +594,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
 
 __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *fmt, va_list ap)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
 
         (void)cls;
         lc_buf_vprintf(&b, fmt, ap);
@@ -697,7 +697,7 @@ void lc_rest_hold_health(lc_rest_t *r, bool hold)
 
 void lc_rest_logger_level(lc_rest_t *r, const char *logger, const char *level)
 {
-        lc_buf_t changed = LC_BUF_INIT;
+        lc_buf_t changed = LC_BUF_SURE;
 
         if (lc_loggers_set(r->loggers, logger, level, &changed))
                 lc_log(LC_WARN, "REST", "Ignoring the level '%s' of logger %s: there is no such level", level,

@@ -3,13 +3,13 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "config/connector_config.h"
 #include "convert/json.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum {
         DELAY_MIN_MS = 1000,
@@ -150,7 +150,7 @@ static int64_t next_time(lc_restarts_t *r, entry_t *e, int64_t max, int64_t ran_
 /* {"policy":"on-failure","count":2,"max_per_hour":12,"reason":"...","next_attempt":"..."} */
 static char *show(const entry_t *e, int64_t max, bool failed, int64_t next, int64_t now)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         char at[32];
 
         lc_buf_printf(&b, "{\"policy\":\"on-failure\",\"count\":%llu", (unsigned long long)e->count);
@@ -165,10 +165,7 @@ static char *show(const entry_t *e, int64_t max, bool failed, int64_t next, int6
                 lc_buf_adds(&b, ",\"next_attempt\":null");
         }
         lc_buf_addc(&b, '}');
-        if (lc_buf_ok(&b))
-                return lc_buf_take(&b, NULL);
-        lc_buf_free(&b);
-        return NULL;
+        return lc_buf_take(&b, NULL);
 }
 
 int64_t lc_restarts_failed(lc_restarts_t *r, const char *connector, int task, const lc_props_t *config,

@@ -125,12 +125,12 @@ typedef struct listing {
 
 static char *canonical(const char *partition)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         lc_json_t *doc = NULL;
         lc_err_t err;
 
         lc_err_clear(&err);
-        if (lc_json_parse(partition, strlen(partition), 0, &doc, &err) < 0 || !doc)
+        if (lc_json_parse_sure(partition, strlen(partition), 0, &doc, &err) < 0 || !doc)
                 return lc_strdup(partition);
         lc_json_write_canonical(&b, doc);
         lc_json_free(doc);
@@ -376,13 +376,12 @@ static int plain_records(const lc_source_offsets_t *o, const lc_offset_entry_t *
         int rc = 0;
 
         for (size_t i = 0; i < n && !rc; i++) {
-                lc_buf_t key = LC_BUF_INIT;
+                lc_buf_t key = LC_BUF_SURE;
 
                 lc_buf_addc(&key, '[');
                 lc_json_write_string(&key, o->connector, strlen(o->connector));
                 lc_buf_printf(&key, ",%s]", entries[i].partition);
-                rc = lc_buf_ok(&key) ? fn(arg, key.p, key.len, -1, entries[i].offset, err)
-                                     : lc_err_set(err, LC_FATAL, 0, "Out of memory");
+                rc = fn(arg, key.p, key.len, -1, entries[i].offset, err);
                 lc_buf_free(&key);
         }
         return rc;

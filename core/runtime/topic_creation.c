@@ -255,7 +255,7 @@ static void describe(const group_t *g, const char *topic, lc_buf_t *out)
 int lc_topic_creation_ensure(lc_topic_creation_t *tc, const char *topic, lc_err_t *err)
 {
         const group_t *g;
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
         int n;
 
         if (lc_strv_has(&tc->known, topic))

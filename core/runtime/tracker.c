@@ -1,9 +1,9 @@
 /* tracker.c - see tracker.h. The task's thread only. */
 #include "runtime/tracker.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum {
         CACHED = 4,    /* partition objects that remember one FIFO; interning makes more than one rare */

@@ -2,6 +2,7 @@
 #include "runtime/worker.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "config/connector_config.h"
 #include "runtime/connector.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum {
         POOL_SIZE = 4,

@@ -3,6 +3,7 @@
 #include "script/checked.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uthash.h>
 
 enum { LARGEST_FILE = 16 * 1024 * 1024 };
 

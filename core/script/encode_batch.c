@@ -7,12 +7,12 @@
  */
 #include "script/encode.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "convert/json.h"
 #include "data/schema_builder.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum { PARTITIONS_MOST = 10000, DEPTH_MOST = 100, CDATA = 10 };
 

@@ -27,6 +27,7 @@ size_t lc_ffi_sizeof(const char *type)
                 {"lc_json_t", sizeof(lc_json_t)},
                 {"lc_line_reader_conf_t", sizeof(lc_line_reader_conf_t)},
                 {"lc_ffi_exchange_t", sizeof(lc_ffi_exchange_t)},
+                {"lc_lua_batch_t", sizeof(lc_lua_batch_t)},
         };
 
         for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
@@ -35,11 +36,36 @@ size_t lc_ffi_sizeof(const char *type)
         return 0;
 }
 
-uint64_t lc_ffi_batch_bytes(const lc_batch_t *b)
+static uint64_t bytes_of(const lc_batch_t *b)
 {
         uint64_t bytes = b->arena.total + (uint64_t)b->cap * sizeof(lc_record_t);
 
         for (uint32_t i = 0; i < b->n; i++) /* consumed bytes live in librdkafka's messages */
                 bytes += b->records[i].key_bytes.len + b->records[i].value_bytes.len;
         return bytes;
+}
+
+void lc_ffi_batch_borrow(lc_lua_batch_t *h, lc_batch_t *b)
+{
+        lc_batch_ref(b);
+        h->b = b;
+}
+
+void lc_ffi_batch_view(lc_lua_batch_t *h, lc_ffi_exchange_t *x)
+{
+        if (h->viewed)
+                return;
+        h->viewed = true;
+        h->bytes = bytes_of(h->b);
+        x->pinned += h->bytes;
+}
+
+void lc_ffi_batch_drop(lc_lua_batch_t *h, lc_ffi_exchange_t *x)
+{
+        if (!h->b)
+                return;
+        if (h->viewed)
+                x->pinned -= h->bytes;
+        lc_batch_unref(h->b);
+        h->b = NULL;
 }

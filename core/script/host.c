@@ -137,6 +137,8 @@ static int host_offset_get(lua_State *L)
                 return lc_state_raise(L, &err);
         if (rc == 0)
                 return 0;
+        if (!lc_buf_ok(&st->scratch))
+                return luaL_error(L, "out of memory for a stored offset");
         lua_pushlstring(L, st->scratch.p ? st->scratch.p : "", st->scratch.len);
         return 1;
 }

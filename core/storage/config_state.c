@@ -1,13 +1,13 @@
 /* config_state.c - see config_state.h. No locks: the owner has one. spec/unit/config_store_spec.lua */
 #include "storage/config_state.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "convert/json.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 typedef struct task {
         int id;
@@ -51,7 +51,7 @@ typedef struct rec {
 static void skip(const rec_t *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void skip(const rec_t *r, const char *fmt, ...)
 {
-        lc_buf_t b = LC_BUF_INIT;
+        lc_buf_t b = LC_BUF_SURE;
         va_list ap;
 
         va_start(ap, fmt);
@@ -180,7 +180,7 @@ static lc_props_t *props_of(const lc_json_t *object)
                         lc_props_set(p, key, text);
                         free(text);
                 } else {
-                        lc_buf_t b = LC_BUF_INIT;
+                        lc_buf_t b = LC_BUF_SURE;
                         lc_json_write(&b, v);
                         lc_props_set(p, key, b.p ? b.p : "");
                         lc_buf_free(&b);
@@ -502,7 +502,7 @@ void lc_config_state_apply(lc_config_state_t *s, const char *key, size_t key_len
 
         memset(change, 0, sizeof(*change));
         lc_err_clear(&err);
-        if (value && lc_json_parse(value, value_len, 0, &doc, &err) < 0) {
+        if (value && lc_json_parse_sure(value, value_len, 0, &doc, &err) < 0) {
                 skip(&r, "Failed to convert config data to Kafka Connect format: %s", err.msg);
                 return;
         }

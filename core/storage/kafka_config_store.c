@@ -100,6 +100,8 @@ static void writes_init(writes_t *w, size_t cap)
         w->v = lc_calloc(cap, sizeof(*w->v));
         w->keys = lc_calloc(cap, sizeof(*w->keys));
         w->values = lc_calloc(cap, sizeof(*w->values));
+        for (size_t i = 0; i < cap; i++)
+                w->keys[i].sure = w->values[i].sure = true;
         w->n = 0;
         w->cap = cap;
 }
@@ -201,8 +203,6 @@ static int write_privileged(store_t *s, const writes_t *w, bool seen, lc_err_t *
 static int writes_send(store_t *s, writes_t *w, bool privileged, bool seen, lc_err_t *err)
 {
         for (size_t i = 0; i < w->n; i++) {
-                if (!lc_buf_ok(&w->keys[i]) || !lc_buf_ok(&w->values[i]))
-                        return lc_err_set(err, LC_FATAL, 0, "Out of memory");
                 w->v[i] = (lc_hub_out_t){.key = w->keys[i].p,
                                          .key_len = w->keys[i].len,
                                          .value = w->values[i].p,

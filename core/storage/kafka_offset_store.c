@@ -9,6 +9,7 @@
  */
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "convert/json.h"
 #include "kafka/topic_hub.h"
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum { READ_MS = 60000, STOP_MS = 5000 };
 
@@ -97,7 +97,7 @@ static void remember(store_t *s, const lc_hub_record_t *r, const lc_buf_t *id, c
 {
         entry_t *e = find(s, id);
         variant_t *v = NULL;
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
 
         if (!e) {
                 e = lc_calloc(1, sizeof(*e));
@@ -161,7 +161,7 @@ static bool parse_key(store_t *s, const lc_hub_record_t *r, lc_json_t **doc, con
                 bad(s, r, "Ignoring offset partition key with an unexpected null value", "");
                 return false;
         }
-        if (lc_json_parse(r->key, r->key_len, 0, doc, &err) < 0) {
+        if (lc_json_parse_sure(r->key, r->key_len, 0, doc, &err) < 0) {
                 bad(s, r, "Ignoring offset partition key with unknown serialization. Expected json. ",
                     err.msg);
                 return false;
@@ -207,14 +207,14 @@ static void on_record(void *arg, const lc_hub_record_t *r)
         store_t *s = arg;
         lc_json_t *doc = NULL, *value = NULL;
         const lc_json_t *connector, *partition;
-        lc_buf_t id = LC_BUF_INIT, offset = LC_BUF_INIT;
+        lc_buf_t id = LC_BUF_SURE, offset = LC_BUF_SURE;
         lc_err_t err;
 
         lc_err_clear(&err);
         if (!parse_key(s, r, &doc, &connector, &partition))
                 goto done;
         if (r->value) {
-                if (lc_json_parse(r->value, r->value_len, 0, &value, &err) < 0) {
+                if (lc_json_parse_sure(r->value, r->value_len, 0, &value, &err) < 0) {
                         bad(s, r, "Ignoring an offset that is no JSON: ", err.msg);
                         goto done;
                 }
@@ -226,10 +226,6 @@ static void on_record(void *arg, const lc_hub_record_t *r)
                         lc_json_write(&offset, value);
         }
         make_id(&id, connector->s, connector->len, partition);
-        if (!lc_buf_ok(&id) || !lc_buf_ok(&offset)) {
-                bad(s, r, "Out of memory", "");
-                goto done;
-        }
         pthread_mutex_lock(&s->lock);
         remember(s, r, &id, partition, offset.len ? lc_buf_take(&offset, NULL) : NULL);
         pthread_mutex_unlock(&s->lock);
@@ -252,14 +248,14 @@ static int id_of(lc_buf_t *id, const char *connector, const char *partition, lc_
         lc_json_t *doc = NULL;
         int rc = -1;
 
-        if (lc_json_parse(partition, strlen(partition), 0, &doc, err) < 0)
+        if (lc_json_parse_sure(partition, strlen(partition), 0, &doc, err) < 0)
                 return -1;
         if (!doc || doc->type != LC_J_OBJECT) {
                 lc_err_set_cls(err, LC_DATA, 0, LC_CLS_DATA, "A source partition must be a Map, but is %s",
                                partition);
         } else {
                 make_id(id, connector, strlen(connector), doc);
-                rc = lc_buf_ok(id) ? 0 : lc_err_set(err, LC_FATAL, 0, "Out of memory");
+                rc = 0;
         }
         lc_json_free(doc);
         return rc;
@@ -274,7 +270,7 @@ static int get(lc_offset_store_t *base, const char *connector, const char *parti
                lc_err_t *err)
 {
         store_t *s = (store_t *)base;
-        lc_buf_t id = LC_BUF_INIT;
+        lc_buf_t id = LC_BUF_SURE;
         variant_t *v;
         int rc = -1;
 
@@ -399,7 +395,7 @@ typedef struct target {
 static size_t targets_of(store_t *s, const char *connector, const lc_buf_t *id, bool removal, target_t **out)
 {
         size_t n = 0, cap;
-        lc_buf_t key = LC_BUF_INIT;
+        lc_buf_t key = LC_BUF_SURE;
         entry_t *e;
         variant_t *v;
 
@@ -437,7 +433,7 @@ static void set(lc_offset_store_t *base, const char *connector, const lc_offset_
         pthread_mutex_init(&w->lock, NULL);
         LC_FAULT("offsets.before_send");
         for (size_t i = 0; i < n; i++) {
-                lc_buf_t id = LC_BUF_INIT;
+                lc_buf_t id = LC_BUF_SURE;
                 target_t *targets = NULL;
                 size_t count = 0;
                 lc_err_t err;
@@ -466,7 +462,7 @@ static int records(lc_offset_store_t *base, const char *connector, const lc_offs
         int rc = 0;
 
         for (size_t i = 0; i < n && !rc; i++) {
-                lc_buf_t id = LC_BUF_INIT;
+                lc_buf_t id = LC_BUF_SURE;
                 target_t *targets = NULL;
                 size_t count = 0;
 

@@ -72,6 +72,7 @@ static write_t *write_new(store_t *s, const char *connector)
         __atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
         w->s = s;
         w->connector = lc_strdup(connector);
+        w->key.sure = w->value.sure = true;
         return w;
 }
 
@@ -182,12 +183,12 @@ static void put(lc_status_store_t *base, const char *connector, const lc_status_
         pthread_mutex_lock(&s->lock);
         ok = lc_status_cache_may_write(s->cache, connector, st, safe, &w->ticket);
         pthread_mutex_unlock(&s->lock);
-        if (ok && lc_buf_ok(&w->key) && lc_buf_ok(&w->value)) {
+        if (ok) {
                 LC_FAULT("status.before_send");
                 send(w);
         } else {
                 lc_log(LC_DEBUG, "STATUS", "%s of %s not written: another worker's is newer",
-                       lc_state_name(st->state), w->key.p ? w->key.p : connector);
+                       lc_state_name(st->state), w->key.p);
                 write_free(w);
         }
 }

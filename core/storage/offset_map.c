@@ -1,9 +1,9 @@
 /* offset_map.c - see offset_map.h: uthash keeps the order of arrival. */
 #include "storage/offset_map.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "convert/json.h"
 #include <stdlib.h>
-#include <uthash.h>
 
 typedef struct entry {
         char *id; /* connector NUL canonical partition; of a key in another form: its bytes after a NUL */
@@ -91,13 +91,13 @@ bool lc_offset_map_load(lc_offset_map_t *m, const char *key, size_t key_len, con
 {
         lc_json_t *doc = NULL;
         const lc_json_t *name, *partition;
-        lc_buf_t canonical = LC_BUF_INIT, stored = LC_BUF_INIT;
+        lc_buf_t canonical = LC_BUF_SURE, stored = LC_BUF_SURE;
         lc_err_t err = {0};
         entry_t *e, *old;
         bool good = false;
 
         e = lc_calloc(1, sizeof(*e));
-        if (lc_json_parse(key, key_len, 0, &doc, &err) == 0 && doc && doc->type == LC_J_ARRAY &&
+        if (lc_json_parse_sure(key, key_len, 0, &doc, &err) == 0 && doc && doc->type == LC_J_ARRAY &&
             doc->len == 2) {
                 name = doc->child;
                 partition = name->next;
@@ -136,7 +136,7 @@ void lc_offset_map_set(lc_offset_map_t *m, const char *connector, const char *pa
         if (e) {
                 free(id);
         } else {
-                lc_buf_t key = LC_BUF_INIT;
+                lc_buf_t key = LC_BUF_SURE;
 
                 e = lc_calloc(1, sizeof(*e));
                 e->id = id;

@@ -1,13 +1,13 @@
 /* status_cache.c - see status_cache.h. No locks: the owner has one. spec/unit/status_store_spec.lua */
 #include "storage/status_cache.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "convert/json.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 typedef struct entry { /* key: the record's */
         char *key, *connector;
@@ -81,7 +81,7 @@ void lc_status_topic_value(lc_buf_t *b, const char *connector, int task, const c
 
 static entry_t *find(lc_status_cache_t *c, const char *connector, int task)
 {
-        lc_buf_t key = LC_BUF_INIT;
+        lc_buf_t key = LC_BUF_SURE;
         entry_t *e;
 
         lc_status_key(&key, connector, task);
@@ -93,7 +93,7 @@ static entry_t *find(lc_status_cache_t *c, const char *connector, int task)
 static entry_t *get_or_add(lc_status_cache_t *c, const char *connector, int task)
 {
         entry_t *e = find(c, connector, task);
-        lc_buf_t key = LC_BUF_INIT;
+        lc_buf_t key = LC_BUF_SURE;
 
         if (e)
                 return e;
@@ -118,7 +118,7 @@ static void remove_entry(lc_status_cache_t *c, entry_t *e)
 
 static used_t *find_topic(lc_status_cache_t *c, const char *connector, const char *topic, bool add)
 {
-        lc_buf_t key = LC_BUF_INIT;
+        lc_buf_t key = LC_BUF_SURE;
         used_t *u;
 
         lc_status_topic_key(&key, connector, topic);
@@ -169,15 +169,12 @@ static char *string_of(const lc_json_t *object, const char *name)
 static char *object_of(const lc_json_t *object, const char *name)
 {
         const lc_json_t *v = lc_json_get(object, name);
-        lc_buf_t text = LC_BUF_INIT;
+        lc_buf_t text = LC_BUF_SURE;
 
         if (!v || v->type != LC_J_OBJECT)
                 return NULL;
         lc_json_write(&text, v);
-        if (lc_buf_ok(&text))
-                return lc_buf_take(&text, NULL);
-        lc_buf_free(&text);
-        return NULL;
+        return lc_buf_take(&text, NULL);
 }
 
 /* 0, or -1 after a line in the log. */
@@ -192,7 +189,7 @@ static int parse_status(const rec_t *r, const char *what, lc_status_t *out)
 
         memset(out, 0, sizeof(*out));
         lc_err_clear(&err);
-        if (lc_json_parse(r->value, r->value_len, 0, &doc, &err) < 0) {
+        if (lc_json_parse_sure(r->value, r->value_len, 0, &doc, &err) < 0) {
                 skip(r, what, err.msg);
                 return -1;
         }
@@ -312,7 +309,7 @@ static void on_topic(const rec_t *r, const char *rest)
                 u = find_topic(r->c, connector, topic, false);
                 if (u)
                         remove_topic(r->c, u);
-        } else if (lc_json_parse(r->value, r->value_len, 0, &doc, &err) < 0) {
+        } else if (lc_json_parse_sure(r->value, r->value_len, 0, &doc, &err) < 0) {
                 skip(r, "Failed to deserialize topic status: ", err.msg);
         } else if (!doc || doc->type != LC_J_OBJECT || !lc_json_get(doc, "topic") ||
                    lc_json_get(doc, "topic")->type != LC_J_OBJECT) {

@@ -3,7 +3,7 @@
 -- (specs declare from the headers).
 local ffi = require "ffi"
 
-local ABI = 2
+local ABI = 3
 
 local types = {
   { "lc_err_t", [[
@@ -12,7 +12,7 @@ typedef struct lc_err {
 } lc_err_t;
 ]] },
   { "lc_buf_t", [[
-typedef struct lc_buf { char *p; size_t len, cap; bool oom; } lc_buf_t;
+typedef struct lc_buf { char *p; size_t len, cap; bool oom, sure; } lc_buf_t;
 ]] },
   { "lc_arena_t", [[
 typedef struct lc_arena_chunk lc_arena_chunk_t;
@@ -108,7 +108,9 @@ end
 ffi.cdef [[
 uint32_t lc_ffi_abi(void);
 size_t lc_ffi_sizeof(const char *type);
-uint64_t lc_ffi_batch_bytes(const lc_batch_t *b);
+void lc_ffi_batch_borrow(lc_lua_batch_t *h, lc_batch_t *b);
+void lc_ffi_batch_view(lc_lua_batch_t *h, lc_ffi_exchange_t *x);
+void lc_ffi_batch_drop(lc_lua_batch_t *h, lc_ffi_exchange_t *x);
 
 void lc_err_clear(lc_err_t *err);
 void lc_buf_add(lc_buf_t *b, const void *data, size_t n);
@@ -158,7 +160,7 @@ void lc_line_writer_free(lc_line_writer_t *w);
 local C = ffi.C
 assert(C.lc_ffi_abi() == ABI, "luaconnect: the program and lua/connect are of different versions")
 for _, name in ipairs { "lc_err_t", "lc_buf_t", "lc_value_t", "lc_decimal_t", "lc_schema_t", "lc_header_t",
-  "lc_record_t", "lc_batch_t", "lc_source_partition_t", "lc_json_t", "lc_line_reader_conf_t", "lc_ffi_exchange_t" } do
+  "lc_record_t", "lc_batch_t", "lc_source_partition_t", "lc_json_t", "lc_line_reader_conf_t", "lc_ffi_exchange_t", "lc_lua_batch_t" } do
   assert(tonumber(C.lc_ffi_sizeof(name)) == ffi.sizeof(name),
     "luaconnect: the program and lua/connect disagree about " .. name)
 end

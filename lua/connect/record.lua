@@ -170,21 +170,12 @@ function _M.detacher(is_source) return detacher(is_source and source_fields or s
 local handle_t
 local exchange = fx.exchange()
 
-local function drop(handle)
-  if handle.b ~= nil then
-    if handle.viewed then exchange.pinned = exchange.pinned - handle.bytes end
-    C.lc_batch_unref(handle.b)
-    handle.b = nil
-  end
-end
+-- Also the finalizer: it must not need memory.
+local function drop(handle) C.lc_ffi_batch_drop(handle, exchange) end
 
 local function view(handle, i, class)
   if handle.b == nil then error("this batch is gone", 3) end
-  if not handle.viewed then -- from now on Lua's collector decides how long it stays
-    handle.viewed = true
-    handle.bytes = C.lc_ffi_batch_bytes(handle.b)
-    exchange.pinned = exchange.pinned + handle.bytes
-  end
+  if not handle.viewed then C.lc_ffi_batch_view(handle, exchange) end -- Lua's collector decides how long it stays
   return setmetatable({ _batch = handle, _at = i }, class)
 end
 
@@ -215,8 +206,9 @@ handle_t = ffi.metatype("lc_lua_batch_t", {
 
 --- A handle with a reference of its own to a batch.
 function _M.borrow(b)
-  C.lc_batch_ref(b)
-  return handle_t(b)
+  local handle = handle_t()
+  C.lc_ffi_batch_borrow(handle, b)
+  return handle
 end
 
 --- A handle that takes over the caller's reference.

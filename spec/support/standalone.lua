@@ -1,4 +1,4 @@
--- spec/support/standalone.lua: a standalone worker on the embedded broker: no Kafka, no JVM.
+-- spec/support/standalone.lua: a standalone worker on the embedded broker (no Kafka, no JVM) or on one of the spec's.
 local proc = require "spec.support.proc"
 local http = require "spec.support.http"
 
@@ -22,15 +22,17 @@ function _M.properties(dir, port, more)
   return table.concat(lines, "\n") .. "\n"
 end
 
---- start { topics = {...}, files = {...}, properties = {...}, dir = }: the worker, its port in .port and
--- url(path). Wait with healthy().
+--- start { topics = {...}, files = {...}, properties = {...}, dir =, env =, bootstrap = }: the worker, its port in .port and
+-- url(path); on the embedded broker unless bootstrap names another. Wait with healthy().
 function _M.start(t)
   t = t or {}
   local w = { dir = t.dir or proc.tmpdir "standalone", port = t.port or proc.free_port() }
   local file = w.dir .. "/worker.properties"
   proc.write(file, _M.properties(w.dir, w.port, t.properties))
-  local args = { _M.program, "standalone", "--embedded-broker=" .. table.concat(t.topics or {}, ","), file,
-    name = "standalone", dir = w.dir }
+  local args = { _M.program, "standalone", name = "standalone", dir = w.dir, env = t.env }
+  if t.bootstrap then proc.append(file, "bootstrap.servers=" .. t.bootstrap .. "\n")
+  else args[#args + 1] = "--embedded-broker=" .. table.concat(t.topics or {}, ",") end
+  args[#args + 1] = file
   for _, f in ipairs(t.files or {}) do args[#args + 1] = f end
   w.process = proc.start(args)
   function w.url(path) return "http://127.0.0.1:" .. w.port .. path end

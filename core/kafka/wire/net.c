@@ -46,7 +46,7 @@ char *lc_net_jaas_option(const char *jaas, const char *option)
 
         while (*p) {
                 const char *word;
-                lc_buf_t value = LC_BUF_INIT;
+                lc_buf_t value = LC_BUF_SURE;
                 char quote = 0;
                 size_t n;
 

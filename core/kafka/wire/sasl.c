@@ -99,7 +99,7 @@ int lc_scram_final(lc_scram_t *s, const char *server_first, lc_buf_t *out, lc_er
         char *iterations = attribute(server_first, 'i'), proof64[128];
         unsigned char salt[512], salted[64], key[64], stored[64], signature[64];
         unsigned int ignored;
-        lc_buf_t auth = LC_BUF_INIT, without = LC_BUF_INIT;
+        lc_buf_t auth = LC_BUF_SURE, without = LC_BUF_SURE;
         long count = iterations ? strtol(iterations, NULL, 10) : 0;
 
         if (salt64)
