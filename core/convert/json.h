@@ -47,8 +47,8 @@ enum {
  * and 0. Returns -1 with err LC_DATA: cls JsonParseException-like, message with line and column. */
 int lc_json_parse(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err);
 void lc_json_free(lc_json_t *doc);
-/* lc_json_parse of what the worker itself wrote and keeps: a document that is not read for want of memory would be taken for
- * garbage and forgotten, so the process ends. */
+/* lc_json_parse of what the worker itself wrote and keeps: a document that is not read for want of memory would
+ * be taken for garbage and forgotten, so the process ends. */
 int lc_json_parse_sure(const char *text, size_t len, int flags, lc_json_t **doc, lc_err_t *err);
 /* The same into arenas of the caller's: nodes and numbers in one, decoded strings in the other. */
 typedef struct lc_json_input {

@@ -429,6 +429,8 @@ static int fill_regular(lc_line_reader_t *r, lc_err_t *err)
                 close_file(r, 0);
                 r->wait = 0;
                 rc = open_path(r, err);
+                if (rc < 0 && r->fd >= 0)
+                        close_file(r, 0);
                 if (rc <= 0 || r->kind != KIND_REGULAR)
                         return rc < 0 ? -1 : 0;
         }

@@ -15,8 +15,8 @@ enum { LC_FFI_ABI = 3 }; /* raised when a struct or function that lua/connect/ff
 uint32_t lc_ffi_abi(void);
 /* Size of a repeated struct by its name, 0 if unknown: a second check against a stale ffi.lua. */
 size_t lc_ffi_sizeof(const char *type);
-/* Lua's reference of a batch. What gives it back allocates nothing, Lua's memory neither: without memory, too, every
- * batch must go before the consumer that it came from, which would wait for it for ever. */
+/* Lua's reference of a batch. What gives it back allocates nothing, Lua's memory neither: without memory, too,
+ * every batch must go before the consumer that it came from, which would wait for it for ever. */
 typedef struct lc_lua_batch {
         lc_batch_t *b;
         uint64_t bytes; /* pinned, once records of it were looked at */

@@ -110,16 +110,25 @@ static int write_all(int fd, const lc_buf_t *b)
                 if (n > 0)
                         at += (size_t)n;
         }
-        return fsync(fd);
+        return 0;
 }
 
+/* The room is taken first, so that a full disk leaves the old offsets. */
 static int rewrite_in_place(const char *path, const lc_buf_t *b)
 {
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666), rc, error;
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666), rc, error;
 
         if (fd < 0)
                 return -1;
-        rc = write_all(fd, b);
+        rc = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)b->len);
+        if (rc < 0 && errno != ENOSPC && errno != EDQUOT) /* no such thing here */
+                rc = 0;
+        if (rc == 0)
+                rc = write_all(fd, b);
+        if (rc == 0)
+                rc = ftruncate(fd, (off_t)b->len);
+        if (rc == 0)
+                rc = fsync(fd);
         error = errno;
         if (close(fd) < 0 && rc == 0)
                 return -1;
@@ -156,6 +165,8 @@ static int replace(const char *path, const lc_buf_t *b)
         if (stat(path, &st) == 0 && fchmod(fd, st.st_mode & 07777) < 0)
                 errno = 0; /* not ours: the new file keeps the default mode */
         rc = write_all(fd, b);
+        if (rc == 0)
+                rc = fsync(fd);
         error = errno;
         if (close(fd) < 0 && rc == 0) {
                 rc = -1;

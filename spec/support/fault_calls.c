@@ -166,7 +166,7 @@ static ssize_t faulty_read(int fd, void *p, size_t n)
                         errno = fault_calls->error;
                         return -1;
                 }
-                n = n > 1 ? 1 : n;
+                n = n > 7 ? n / 7 : n;
         }
         return read(fd, p, n);
 }
@@ -202,6 +202,16 @@ static ssize_t faulty_write(int fd, const void *p, size_t n)
                 }
         }
         return write(fd, p, n);
+}
+
+static int faulty_fallocate(int fd, int mode, off_t at, off_t n)
+{
+        if (ARMED && on_fd(fd) && fault_calls->room >= 0 && at + n > fault_calls->room) {
+                __atomic_add_fetch(&fault_calls->failed, 1, __ATOMIC_SEQ_CST);
+                errno = ENOSPC;
+                return -1;
+        }
+        return fallocate(fd, mode, at, n);
 }
 
 static int faulty_fsync(int fd)
@@ -256,6 +266,7 @@ static void *replacement(const char *name)
                 {"write", faulty_write},   {"fsync", faulty_fsync},         {"fdatasync", faulty_fsync},
                 {"rename", faulty_rename}, {"close", faulty_close},         {"ftruncate", faulty_ftruncate},
                 {"ftruncate64", faulty_ftruncate},
+                {"fallocate", faulty_fallocate}, {"fallocate64", faulty_fallocate},
         };
 
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -22,14 +22,14 @@ function _M.properties(dir, port, more)
   return table.concat(lines, "\n") .. "\n"
 end
 
---- start { topics = {...}, files = {...}, properties = {...}, dir =, env =, bootstrap = }: the worker, its port in .port and
+--- start { topics = {...}, files = {...}, properties = {...}, dir =, env =, bootstrap =, log = }: the worker, its port in .port and
 -- url(path); on the embedded broker unless bootstrap names another. Wait with healthy().
 function _M.start(t)
   t = t or {}
   local w = { dir = t.dir or proc.tmpdir "standalone", port = t.port or proc.free_port() }
   local file = w.dir .. "/worker.properties"
   proc.write(file, _M.properties(w.dir, w.port, t.properties))
-  local args = { _M.program, "standalone", name = "standalone", dir = w.dir, env = t.env }
+  local args = { _M.program, "standalone", name = "standalone", dir = w.dir, env = t.env, log = t.log }
   if t.bootstrap then proc.append(file, "bootstrap.servers=" .. t.bootstrap .. "\n")
   else args[#args + 1] = "--embedded-broker=" .. table.concat(t.topics or {}, ",") end
   args[#args + 1] = file
