@@ -4,6 +4,7 @@
 local eos = require "spec.support.eos"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local standalone = require "spec.support.standalone"
 
 local acl, me = "org.apache.kafka.tools.AclCommand", "User:ANONYMOUS"
 
@@ -194,5 +195,46 @@ describe("exactly-once sources", function()
     restart "shared1"
     append(1)
     for _, f in ipairs(flows) do complete(f) end
+  end)
+end)
+
+-- As Java's: it knows nothing of these keys, and validates nothing of them.
+describe("a standalone worker", function()
+  it("ignores what is about exactly-once, its own key and the connectors' ones", function()
+    local broker, dir = kafka.broker(), proc.tmpdir "standalone"
+    local w = standalone.start { bootstrap = broker.bootstrap, properties = { ["exactly.once.source.support"] = "enabled" } }
+    w.healthy(60)
+    for name, more in pairs {
+      required = { ["exactly.once.support"] = "required" },
+      bounded = { ["transaction.boundary"] = "connector" },
+      own = { ["offsets.storage.topic"] = kafka.unique "unused" },
+    } do
+      local f = eos.flow(dir .. "/" .. name, kafka.unique(name))
+      f:append(3)
+      local code, text = w.request("PUT", "/connectors/" .. name .. "/config", eos.source(f.file, f.topic, more))
+      assert.equal(201, code, text)
+      assert.equal(3, eos.numbered(eos.wait_committed(broker, f.topic, 3)))
+      if more["offsets.storage.topic"] then
+        proc.wait_for("its offset", function()
+          local _, _, o = w.request("GET", "/connectors/own/offsets")
+          return o.offsets[1] and o.offsets[1].offset.position == 6
+        end)
+        assert.equal(0, #broker:records(more["offsets.storage.topic"]))
+      end
+    end
+    local code, _, json = w.request("PUT", "/connector-plugins/FileStreamSource/config/validate",
+      eos.source("/x", "t", { name = "v", ["exactly.once.support"] = "required" }))
+    assert.equal(200, code)
+    for _, c in ipairs(json.configs) do
+      if c.value.name == "exactly.once.support" then assert.same({}, c.value.errors) end
+    end
+    -- a wrong value is one all the same
+    code = w.request("PUT", "/connectors/x/config", eos.source("/x", "t", { ["exactly.once.support"] = "perhaps" }))
+    assert.equal(400, code)
+    code, _, json = w.request("PUT", "/connectors/required/fence")
+    assert.equal(500, code)
+    assert.equal("Kafka Connect in standalone mode does not support exactly-once source connectors.", json.message)
+    for id in pairs(eos.transactions(broker)) do assert.is_nil(id:find("required", 1, true)) end
+    assert.equal(0, w.process:stop(60))
   end)
 end)

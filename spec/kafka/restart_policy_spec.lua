@@ -3,6 +3,7 @@ local golden = require "spec.support.golden"
 local http = require "spec.support.http"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local standalone_worker = require "spec.support.standalone"
 
 -- fails while a file is there: at the start of the connector, of the task, or in poll; "config": with a ConfigException
 local plugin = [[
@@ -42,17 +43,9 @@ describe("restart.policy=on-failure", function()
   end)
 
   local function standalone()
-    local port = proc.free_port()
-    proc.write(dir .. "/standalone.properties", table.concat({
-      "bootstrap.servers=" .. broker.bootstrap, "listeners=http://127.0.0.1:" .. port,
-      "key.converter=org.apache.kafka.connect.json.JsonConverter", "value.converter=org.apache.kafka.connect.json.JsonConverter",
-      "offset.storage.file.filename=" .. dir .. "/offsets", "plugin.path=" .. dir .. "/plugins" }, "\n") .. "\n")
-    local url = "http://127.0.0.1:" .. port
-    local process = proc.start { os.getenv "LUACONNECT" or "build/luaconnect", "standalone", dir .. "/standalone.properties",
-      name = "standalone", dir = dir }
-    proc.wait_for("the worker", function() return (http.request("GET", url .. "/health")) == 200 end)
-    return { request = function(_, method, path, body) return http.request(method, url .. path, body) end,
-      stop = function() return process:stop(60) end }
+    local w = standalone_worker.start { bootstrap = broker.bootstrap, properties = { ["plugin.path"] = dir .. "/plugins" } }
+    w.healthy(60)
+    return { request = function(_, ...) return w.request(...) end, stop = function() return w.process:stop(60) end }
   end
 
   for _, mode in ipairs { "distributed", "standalone" } do
@@ -160,4 +153,56 @@ describe("restart.policy=on-failure", function()
       end)
     end)
   end
+end)
+
+-- Their statuses have a field that Java does not know.
+describe("restart.policy beside a Java worker", function()
+  it("is no trouble for it: it shows the same states", function()
+    local broker, id, dir = kafka.broker(), kafka.unique "policy", proc.tmpdir "policy"
+    os.execute("mkdir -p " .. dir .. "/plugins")
+    proc.write(dir .. "/plugins/brittle.lua", plugin)
+    local quick = { ["scheduled.rebalance.max.delay.ms"] = 0, ["plugin.path"] = dir .. "/plugins" }
+    local ours = kafka.worker { broker = broker, id = id, config = quick }
+    for _, name in ipairs { "again", "final" } do
+      local code, text = ours:request("PUT", "/connectors/" .. name .. "/config", { ["connector.class"] = "Brittle",
+        flag = dir .. "/" .. name, ["restart.policy"] = "on-failure" })
+      assert.equal(201, code, text)
+      ours:wait_running(name)
+    end
+    proc.write(dir .. "/again.task", "x")
+    proc.write(dir .. "/final.task", "config")
+    proc.wait_for("a restart", function()
+      local s = ours:status "again"
+      return s.tasks[1].restart and s.tasks[1].restart.count > 0
+    end)
+    os.remove(dir .. "/again.task")
+    proc.wait_for("both tasks", function()
+      return ours:status "again".tasks[1].state == "RUNNING" and ours:status "final".tasks[1].state == "FAILED"
+    end)
+    local java = kafka.worker { broker = broker, id = id, java = true, config = { ["scheduled.rebalance.max.delay.ms"] = 0 } }
+    local function same()
+      for _, name in ipairs { "again", "final" } do
+        local code, text, theirs = java:request("GET", "/connectors/" .. name .. "/status")
+        assert.equal(200, code, text)
+        local mine = ours:status(name)
+        assert.is_true(name == "final" or mine.tasks[1].restart.count > 0)
+        assert.truthy(mine.tasks[1].restart)
+        for _, s in ipairs { mine.connector, mine.tasks[1] } do s.restart = nil end
+        mine.type = "unknown" -- it does not have the class
+        assert.equal(http.encode(mine), http.encode(theirs))
+      end
+    end
+    if not pcall(proc.wait_for, "the same statuses", function() return (pcall(same)) end) then same() end
+    local _, text, list = java:request("GET", "/connectors?expand=status")
+    assert.equal("FAILED", list.final.status.tasks[1].state, text)
+    assert.is_nil(java:log():find("Failed to deserialize", 1, true))
+    assert.is_nil(java:log():find "ERROR.*KafkaStatusBackingStore")
+    -- and it goes on without ours, whose last words it still shows
+    assert.equal(0, ours:stop())
+    proc.wait_for("Java's view of them", function()
+      local code, _, s = java:request("GET", "/connectors/again/status")
+      return code == 200 and s.connector.state ~= "RUNNING"
+    end)
+    assert.truthy(java:stop())
+  end)
 end)
