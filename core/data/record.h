@@ -82,6 +82,7 @@ struct lc_batch {
         lc_source_partition_t **partitions; /* likewise */
         uint32_t npartitions, partitions_cap;
         lc_record_t *given; /* records[] as they were before transforms, or NULL: lc_batch_keep_given() */
+        uint64_t number;    /* source: which of the task's */
 };
 
 /* A batch with room for `cap` records (grows by lc_batch_add). NULL when memory is out. */

@@ -39,6 +39,8 @@ typedef struct lc_source {
         bool commits_records; /* the script has commit_record */
         lc_record_t **purged; /* taken back from the producer while the work was not ours: to be sent again */
         size_t npurged, at_purged;
+        bool unsettled;   /* some were asked back: which, the reports of all that is out will say */
+        uint64_t batches; /* how many there were */
         bool closing;
         lc_topics_used_t topics;
         int64_t now; /* of this round */

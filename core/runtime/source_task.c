@@ -220,6 +220,7 @@ static void prepare(source_t *s)
         lc_err_t err;
 
         lc_err_clear(&err);
+        b->number = ++s->batches;
         s->at = 0;
         s->limit = b->n;
         s->scattered = false;
@@ -300,10 +301,44 @@ static void rest(source_t *s, int ms)
         lc_source_serve_reports(s, 0);
 }
 
+static int by_age(const void *a, const void *b)
+{
+        const lc_record_t *x = *(lc_record_t *const *)a, *y = *(lc_record_t *const *)b;
+
+        if (x->batch != y->batch)
+                return x->batch->number < y->batch->number ? -1 : 1;
+        return x < y ? -1 : x > y;
+}
+
+/* librdkafka gives back what it has in its partitions' queues before what was in a request already, and what is on its
+ * way to the broker may come back still: only when nothing is out is it known what to send again, and in which
+ * order. false: not yet. */
+static bool settle(source_t *s)
+{
+        if (s->unsettled && lc_source_outstanding(s)) {
+                rest(s, FULL_MS);
+                return false;
+        }
+        if (s->unsettled && s->npurged)
+                qsort(s->purged + s->at_purged, s->npurged - s->at_purged, sizeof(*s->purged), by_age);
+        s->unsettled = false;
+        return true;
+}
+
+static void ask_back(source_t *s)
+{
+        if (s->txn || !lc_source_outstanding(s)) /* what a transaction holds is the next owner's to abort */
+                return;
+        lc_producer_purge(s->producer);
+        s->unsettled = true;
+}
+
 /* What was taken back, in the order in which it was given. 0 also when some is left, -1 the task fails. */
 static int send_purged(source_t *s, lc_err_t *err)
 {
-        if (open_producer(s, err))
+        if (!settle(s))
+                return 0;
+        if (s->npurged && open_producer(s, err))
                 return -1;
         while (s->at_purged < s->npurged) {
                 lc_record_t *r = s->purged[s->at_purged];
@@ -464,8 +499,8 @@ static int paused(source_t *s, lc_err_t *err)
                 if (tend(s, err))
                         return -1;
                 close_when_resting(s);
-                if (!s->txn && lc_source_outstanding(s) && !lc_task_may_work(t))
-                        lc_producer_purge(s->producer);
+                if (lc_source_outstanding(s) && !lc_task_may_work(t))
+                        ask_back(s);
                 next = lc_source_outstanding(s) ? s->now + LC_SOURCE_HOLD_MS
                        : s->commit              ? s->commit_deadline
                                                 : s->next_commit;
@@ -517,8 +552,7 @@ static int poll_script(source_t *s, lc_err_t *err)
 /* Others may run this task by now: nothing is written, what librdkafka has not sent is taken back. */
 static void hold(source_t *s)
 {
-        if (!s->txn && lc_source_outstanding(s)) /* what a transaction holds is the next owner's to abort */
-                lc_producer_purge(s->producer);
+        ask_back(s);
         lc_letters_hold(s->t->letters);
         lc_task_rearm(s->t);
         lc_task_hold(s->t);
@@ -554,7 +588,7 @@ static int loop(source_t *s, lc_err_t *err)
                         rest(s, FULL_MS);
                         continue;
                 }
-                if (s->npurged) {
+                if (s->npurged || s->unsettled) {
                         if (send_purged(s, err))
                                 return -1;
                         continue;

@@ -186,11 +186,11 @@ bool lc_task_may_work(lc_task_t *t)
 {
         bool yes = lc_services_may_work(t->sv);
 
-        if (yes == t->held && !yes)
-                return false;
-        if (yes && t->held)
+        if (yes != t->held)
+                return yes;
+        if (yes)
                 lc_log(LC_INFO, "TASK", "%s The worker is a member of its group again: going on", t->label);
-        else if (!yes)
+        else
                 lc_log(LC_WARN, "TASK",
                        "%s The worker has not heard from its group for a session: nothing is written until "
                        "it has",

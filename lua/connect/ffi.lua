@@ -70,6 +70,7 @@ struct lc_batch {
   void (*on_free)(void *arg); void *on_free_arg;
   const lc_schema_t **schemas; uint32_t nschemas, schemas_cap;
   lc_source_partition_t **partitions; uint32_t npartitions, partitions_cap; lc_record_t *given;
+  uint64_t number;
 };
 ]] },
   { "lc_json_t", [[

@@ -6,6 +6,7 @@
 --   local f = faults.flow { broker = b, worker = w, mode = "eos-poll" }
 --   f:append(100); f:create(); ...; f:wait(); f:judge(case)
 local kafka = require "spec.support.kafka"
+local matrix = require "spec.support.matrix"
 local oracle = require "spec.support.oracle"
 local proc = require "spec.support.proc"
 
@@ -351,6 +352,72 @@ function _M.start_again(flow)
     return flow:look() > before
   end, 30 * proc.slow)
   return proc.now() - began
+end
+
+-- ---- all modes at once under one fault -----------------------------------------------------------------------------
+
+local Field = {}
+Field.__index = Field
+
+--- field { broker =, config = }: two workers, one of them exactly once, and a flow a mode, all RUNNING. To be stopped.
+function _M.field(t)
+  local f = setmetatable({ workers = {}, flows = {} }, Field)
+  local of = {}
+  for i, kind in ipairs { "at-least-once", "eos" } do
+    f.workers[i] = _M.worker { broker = t.broker, mode = kind, config = t.config }
+    of[kind] = f.workers[i]
+    f.workers[i]:start(false)
+  end
+  for i, mode in ipairs(_M.modes) do
+    f.flows[i] = _M.flow { broker = t.broker, worker = of[mode] or of.eos, mode = mode }
+  end
+  f:append(100)
+  for _, flow in ipairs(f.flows) do
+    proc.wait_for("connectors of " .. flow.mode, function() return flow:create() end, 30 * proc.slow)
+  end
+  f:each(function(flow) flow:wait(60) end)
+  return f
+end
+
+function Field:append(count, pad) for _, flow in ipairs(self.flows) do flow:append(count, pad) end end
+
+--- Call f(flow) for all flows, side by side.
+function Field:each(f)
+  local jobs = {}
+  for i, flow in ipairs(self.flows) do jobs[i] = function() f(flow) end end
+  proc.together(jobs)
+end
+
+--- A line of the matrix for each mode: t = { row =, fault =, n = }, f(case, flow).
+function Field:cases(t, f)
+  self:each(function(flow)
+    local case = { mode = flow.mode }
+    for k, v in pairs(t) do case[k] = v end
+    matrix.case(case, function() f(case, flow) end)
+  end)
+end
+
+--- The longest that one of the usual requests to one of the workers took, in seconds.
+function Field:rest()
+  local longest = 0
+  for _, flow in ipairs(self.flows) do
+    local name = flow.connectors[1].name
+    for _, path in ipairs { "/", "/connectors", "/connectors/" .. name, "/connectors/" .. name .. "/status" } do
+      local began = proc.now()
+      local code = flow.worker:request("GET", path)
+      assert(code == 200, ("GET %s: %d"):format(path, code))
+      longest = math.max(longest, proc.now() - began)
+    end
+  end
+  return longest
+end
+
+function Field:stop()
+  for _, w in ipairs(self.workers) do w.process:signal "TERM" end
+  for _, w in ipairs(self.workers) do
+    local status = w.process:wait(60)
+    assert(status == 0, ("the worker ended with status %d: %s"):format(status, w:log():sub(-3000)))
+  end
 end
 
 return _M

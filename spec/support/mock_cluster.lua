@@ -33,6 +33,7 @@ void mock_down(mock_t *m, int down)
 {
         if (down) rd_kafka_mock_broker_set_down(m->mc, 1); else rd_kafka_mock_broker_set_up(m->mc, 1);
 }
+void mock_rtt(mock_t *m, int ms) { rd_kafka_mock_broker_set_rtt(m->mc, 1, ms); }
 void mock_produce_error(mock_t *m, int code, int times)
 {
         while (times-- > 0)
@@ -104,6 +105,7 @@ mock_t *mock_new(void);
 const char *mock_bootstrap(mock_t *m);
 int mock_topic(mock_t *m, const char *name, int n);
 void mock_down(mock_t *m, int down);
+void mock_rtt(mock_t *m, int ms);
 void mock_produce_error(mock_t *m, int code, int times);
 void mock_produce_fine(mock_t *m);
 void mock_free(mock_t *m);
@@ -126,6 +128,9 @@ function Cluster:topic(name, partitions) lib.mock_topic(self.m, name, partitions
 
 --- The broker goes away and comes back.
 function Cluster:down(yes) lib.mock_down(self.m, yes and 1 or 0) end
+
+--- Each answer takes so many ms more.
+function Cluster:rtt(ms) lib.mock_rtt(self.m, ms) end
 
 --- The next `times` produce requests are answered with this error code.
 function Cluster:produce_error(code, times) lib.mock_produce_error(self.m, code, times or 1) end

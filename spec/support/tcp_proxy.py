@@ -5,6 +5,7 @@ Commands, one a line on the control port, answered by "ok" or "error TEXT" once 
   pass          forward (the start); connections of which bytes were swallowed are reset
   cut           reset all connections, refuse new ones (nothing listens any more)
   reset         reset all connections once; new ones are served as before
+  strand        half-open for good: connections of now are swallowed from now on and never reset; new ones are served
   blackhole     half-open: accept, read and swallow, in both directions
   hold          accept, read nothing: what was sent waits and arrives after `pass`
   latency MS    each piece waits that long, in both directions; 0: none
@@ -53,7 +54,7 @@ class Proxy:
         else:
             await self.listen()
         for pair in list(self.pairs):
-            if mode == 'cut' or (mode == 'pass' and pair.swallowed):
+            if mode == 'cut' or (mode == 'pass' and pair.swallowed and not pair.stranded):
                 pair.reset()
         self.changed.set()
         self.changed = asyncio.Event()
@@ -65,6 +66,9 @@ class Proxy:
         elif words == ['reset']:
             for pair in list(self.pairs):
                 pair.reset()
+        elif words == ['strand']:
+            for pair in list(self.pairs):
+                pair.stranded = True
         elif words == ['count']:
             return f'ok {len(self.pairs)}'
         elif len(words) == 2 and words[0] in ('latency', 'slice', 'rate') and words[1].isdigit():
@@ -88,7 +92,7 @@ class Proxy:
 class Pair:
     def __init__(self, proxy, reader, writer):
         self.proxy, self.reader, self.writer = proxy, reader, writer
-        self.other_writer, self.tasks, self.swallowed = None, [], False
+        self.other_writer, self.tasks, self.swallowed, self.stranded = None, [], False, False
 
     async def run(self):
         while self.proxy.mode == 'hold':
@@ -108,28 +112,44 @@ class Pair:
             pass
 
     async def pump(self, reader, writer):
-        proxy = self.proxy
-        while True:
+        """Reads pieces at the rate that is set; forward() writes them, each when its time has come."""
+        proxy, clock = self.proxy, asyncio.get_running_loop().time
+        pieces = asyncio.Queue(4096)
+        forward = asyncio.ensure_future(self.forward(pieces, writer))
+        self.tasks.append(forward)
+        data = b'-'
+        while data:
             while proxy.mode == 'hold':
                 await proxy.changed.wait()
             size = proxy.slice or 65536
             if proxy.rate:
                 size = min(size, max(1, proxy.rate // 20))
             data = await reader.read(size)
-            if not data:
-                break
-            if proxy.latency:
-                await asyncio.sleep(proxy.latency)
             if proxy.rate:
                 await asyncio.sleep(len(data) / proxy.rate)
+            await pieces.put((clock() + proxy.latency, data))
+        await forward
+
+    async def forward(self, pieces, writer):
+        proxy, clock = self.proxy, asyncio.get_running_loop().time
+        while True:
+            due, data = await pieces.get()
+            if due > clock():
+                await asyncio.sleep(due - clock())
             while proxy.mode == 'hold':
                 await proxy.changed.wait()
-            if proxy.mode == 'blackhole' or writer is None:
+            if not data:
+                break
+            if proxy.mode == 'blackhole' or self.stranded or writer is None:
                 self.swallowed = True
                 continue
-            writer.write(data)
-            await writer.drain()
-        if writer is not None and proxy.mode == 'pass':
+            try:
+                writer.write(data)
+                await writer.drain()
+            except OSError:
+                self.reset()
+                return
+        if writer is not None and proxy.mode == 'pass' and not self.stranded:
             writer.write_eof()
 
     def reset(self):

@@ -22,6 +22,11 @@ function Task:poll()
     local f = io.open(c.wake)
     if f then f:close() else c.count = c.count + 2; c.wake = nil end
   end
+  if c.goal then
+    local f = assert(io.open(c.goal))
+    c.count = f:read "*n" or c.count
+    f:close()
+  end
   if self.n >= c.count then return nil end
   local out = {}
   while #out < c.batch and self.n < c.count do
@@ -34,6 +39,7 @@ function Task:poll()
     if self.n == c.nowhere then r.source_partition, r.source_offset = nil, nil end
     out[#out + 1] = r
   end
+  if c.goal then self:note("read " .. self.n) end
   return out
 end
 function Task:commit() self:note("commit " .. self.n) end
@@ -49,7 +55,7 @@ local config = {
   { "batch", type = "int", default = 4, doc = "" }, { "big", type = "int", default = 0, doc = "" },
   { "bad", type = "int", default = 0, doc = "" }, { "late", type = "int", default = 0, doc = "" },
   { "nowhere", type = "int", default = 0, doc = "" }, { "mark", type = "string", doc = "" },
-  { "wake", type = "string", doc = "" },
+  { "wake", type = "string", doc = "" }, { "goal", type = "string", doc = "" },
   { "retry", type = "boolean", default = false, doc = "" }, { "bytes", type = "boolean", default = false, doc = "" },
 }
 local Recording = setmetatable({ commit_record = function(self, r)
@@ -124,6 +130,7 @@ describe("source task", function()
     after_each(function()
       worker.lease(true)
       cluster:down(false)
+      cluster:rtt(0)
     end)
 
     it("writes no record and no offset, and goes on afterwards", function()
@@ -155,6 +162,37 @@ describe("source task", function()
       worker.lease(true)
       wait_offset(6)
       assert.same({ "v1", "v2", "v3", "v4", "v5", "v6" }, cluster:read(topic, 6))
+    end)
+
+    it("takes back what is in a request and what is in none yet, and sends it in order", function()
+      local goal, mark = os.tmpname(), os.tmpname()
+      local function reach(n)
+        local f = io.open(goal, "w")
+        f:write(n, "\n")
+        f:close()
+        worker.eventually(function()
+          f = io.open(mark)
+          local text = f:read "*a"
+          f:close()
+          return text:find("read " .. n .. "\n", 1, true)
+        end)
+      end
+      local f = io.open(goal, "w")
+      f:write "4\n"
+      f:close()
+      w:start_task("c", 0, config { count = "4", goal = goal, mark = mark })
+      wait_offset(4)
+      cluster:rtt(2500)
+      for n = 5, 7 do -- the first is on its way, the second in a request behind it, the third in none
+        reach(n)
+        worker.sleep(100)
+      end
+      worker.lease(false)
+      worker.sleep(300)
+      worker.lease(true)
+      wait_offset(7)
+      cluster:rtt(0)
+      assert.same({ "v1", "v2", "v3", "v4", "v5", "v6", "v7" }, cluster:read(topic, 7))
     end)
 
     it("stops at once, sending nothing and committing nothing", function()
