@@ -84,6 +84,7 @@ int lc_source_txn_section_done(lc_source_t *s, lc_err_t *err); /* at == to */
 int lc_source_txn_batch_done(lc_source_t *s, lc_err_t *err);   /* also of a poll without records */
 int lc_source_txn_tend(lc_source_t *s, lc_err_t *err);         /* while there is nothing to send */
 int lc_source_txn_final(lc_source_t *s, lc_err_t *err);        /* stop, pause */
+void lc_source_txn_settle(lc_source_t *s); /* the task has failed: the letter that says why is on its way */
 /* A record that cannot be sent, or a delivery that failed: the task's error. */
 int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err);
 bool lc_source_txn_broken(const lc_source_t *s); /* a delivery has failed: no commit can succeed */

@@ -243,13 +243,16 @@ static void in_workers_too(void *arg, const lc_err_t *err)
 static void to_workers(both_t *b)
 {
         size_t k = select_entries(b->entries, b->n, false, b->part);
+        lc_services_t *sv;
 
         if (!k || !lc_services_enter(b->sv)) {
                 both_free(b);
                 return;
         }
-        b->sv->offsets->ops->set(b->sv->offsets, b->connector, b->part, k, in_workers_too, b);
-        lc_services_leave(b->sv);
+        sv = lc_services_ref(b->sv); /* b may be gone when set returns */
+        sv->offsets->ops->set(sv->offsets, b->connector, b->part, k, in_workers_too, b);
+        lc_services_leave(sv);
+        lc_services_unref(sv);
 }
 
 static void in_own(void *arg, const lc_err_t *err)

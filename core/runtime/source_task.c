@@ -634,7 +634,9 @@ static int execute(lc_task_t *t, lc_err_t *err)
         rc = loop(s, err);
         if (!s->txn)
                 lc_source_final_commit(s);
-        else if (!rc && !t->broken.kind)
+        else if (rc || t->broken.kind)
+                lc_source_txn_settle(s);
+        else
                 rc = lc_source_txn_final(s, err);
         if (!rc && t->broken.kind) {
                 *err = t->broken;

@@ -642,6 +642,17 @@ int lc_source_txn_tend(lc_source_t *s, lc_err_t *err)
         return when_due(s, err);
 }
 
+void lc_source_txn_settle(lc_source_t *s)
+{
+        const lc_task_t *t = s->t;
+        int64_t ms = t->sv->graceful_ms * 3 / 4;
+
+        if (!lc_letters_pending(t->letters) || lc_task_stopping(t) || !lc_task_may_work(s->t))
+                return; /* of a task that is stopped the record comes again */
+        lc_letters_wait(t->letters,
+                        lc_now_ms() + (ms < t->sv->flush_timeout_ms ? ms : t->sv->flush_timeout_ms));
+}
+
 int lc_source_txn_final(lc_source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;

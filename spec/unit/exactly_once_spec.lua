@@ -206,12 +206,23 @@ describe("exactly-once source task", function()
       end)
 
       it("gives up the transaction of a record that fails", function()
-        w:start_task("c", 0, refusing(polls("a", "b bad c"), options {}))
+        cluster:topic(topic .. "-letters", 1)
+        w:start_task("c", 0, refusing(polls("a", "b bad c"), options {
+          ["errors.deadletterqueue.source.topic.name"] = topic .. "-letters" }))
         local st = w:wait_state("c", 0, "FAILED")
         assert.matches("^org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler\n", st.trace)
         assert.matches("Caused by: org.apache.kafka.connect.errors.DataException: a bad one", st.trace, 1, true)
+        assert.equal(1, #cluster:read(topic .. "-letters", 1, 1000)) -- before the status says so
         assert.same({ '{"n":1}' }, offsets(2, 500))
         assert_told { start, "record a", "commit" }
+      end)
+
+      it("has the letter of a record that fails the task acknowledged before the status says so", function()
+        cluster:topic(topic .. "-letters", 1)
+        w:start_task("c", 0, refusing(polls "bad", options {
+          ["errors.deadletterqueue.source.topic.name"] = topic .. "-letters" }))
+        w:wait_state("c", 0, "FAILED")
+        assert.equal(1, #cluster:read(topic .. "-letters", 1, 500))
       end)
 
       it("goes on behind a record that fails, with tolerance all", function()
