@@ -487,7 +487,7 @@ describe("malloc failing in a task of a running worker", function()
       for _, persistent in ipairs(all and { false, true } or { only == "checked" }) do
         local mode = ("%s task, %s%s"):format(kind, only == "checked" and "of records" or "bookkeeping",
           persistent and ", persistent" or ", once")
-        local tried = all and numbers(1, 40, 1) or only == "checked" and { 2, 6 } or kind == "source" and { 3 } or {}
+        local tried = all and numbers(1, 20, 1) or only == "checked" and { 2, 6 } or kind == "source" and { 3 } or {}
         if #tried > 0 then
           it(mode, function()
             matrix.case({ row = 10, fault = "malloc at N", mode = mode }, function(t)

@@ -78,7 +78,8 @@ function _M.format()
   for _, row in ipairs(rows) do
     local cells = {}
     for i, field in ipairs(row) do
-      cells[i] = ("%" .. (numbers[columns[i]] and "" or "-") .. width[i] .. "s"):format(field)
+      local blanks = (" "):rep(width[i] - #field) -- string.format takes widths up to 99
+      cells[i] = numbers[columns[i]] and blanks .. field or field .. blanks
     end
     out[#out + 1] = (table.concat(cells, "  "):gsub("%s+$", ""))
   end

@@ -39,6 +39,12 @@ void mock_produce_error(mock_t *m, int code, int times)
         while (times-- > 0)
                 rd_kafka_mock_push_request_errors(m->mc, 0, 1, (rd_kafka_resp_err_t)code);
 }
+void mock_request_error(mock_t *m, int api, int code, int times)
+{
+        while (times-- > 0)
+                rd_kafka_mock_push_request_errors(m->mc, (int16_t)api, 1, (rd_kafka_resp_err_t)code);
+}
+void mock_request_fine(mock_t *m, int api) { rd_kafka_mock_clear_request_errors(m->mc, (int16_t)api); }
 void mock_produce_fine(mock_t *m) { rd_kafka_mock_clear_request_errors(m->mc, 0); }
 void mock_free(mock_t *m)
 {
@@ -108,6 +114,8 @@ void mock_down(mock_t *m, int down);
 void mock_rtt(mock_t *m, int ms);
 void mock_produce_error(mock_t *m, int code, int times);
 void mock_produce_fine(mock_t *m);
+void mock_request_error(mock_t *m, int api, int code, int times);
+void mock_request_fine(mock_t *m, int api);
 void mock_free(mock_t *m);
 int mock_read(mock_t *m, const char *topic, long from, int want, int ms, char *out, int size);
 int mock_write(mock_t *m, const char *topic, int partition, const char *value, int len);
@@ -134,6 +142,12 @@ function Cluster:rtt(ms) lib.mock_rtt(self.m, ms) end
 
 --- The next `times` produce requests are answered with this error code.
 function Cluster:produce_error(code, times) lib.mock_produce_error(self.m, code, times or 1) end
+
+--- The next `times` requests of that API key (0 Produce, 1 Fetch, 8 OffsetCommit...) are answered with this error code.
+function Cluster:request_error(api, code, times) lib.mock_request_error(self.m, api, code, times) end
+
+--- No more of them.
+function Cluster:request_fine(api) lib.mock_request_fine(self.m, api) end
 
 --- No more of them.
 function Cluster:produce_fine() lib.mock_produce_fine(self.m) end
