@@ -293,6 +293,12 @@ void lc_worker_restarting(lc_worker_t *w, const char *name, int task)
         pthread_mutex_unlock(&sim_lock);
 }
 
+void lc_worker_forget(lc_worker_t *w, const char *name)
+{
+        (void)w;
+        (void)name;
+}
+
 void lc_worker_outdated(const lc_worker_t *w, lc_work_t *out)
 {
         for (size_t i = 0; i < outdated.n; i++)
