@@ -3,7 +3,7 @@ package.path = "./?.lua;" .. package.path
 local proc = require "spec.support.proc"
 local measure = require "bench.measure"
 
-local order = { "source", "sink", "smt", "start", "idle", "many", "cluster" }
+local order = { "source", "sink", "smt", "start", "idle", "many", "cluster", "eos" }
 local wanted = #arg > 0 and arg or order
 
 local ok, err = xpcall(function()

@@ -493,10 +493,17 @@ lc_props_t *lc_client_config_transactional(const lc_worker_config_t *wc, lc_clie
                 {"max.in.flight.requests.per.connection", "5"}, {"retry.backoff.ms", "5"}, {NULL, NULL}};
         lc_props_t *java = lc_client_java_settings(wc, kind, connector_config);
         bool theirs = kind == LC_CLIENT_PRODUCER;
+        bool by_poll = theirs && !strcasecmp(lc_props_get_or(connector_config, "transaction.boundary", "poll"),
+                                             "poll");
 
         for (const pair_t *p = faster; theirs && p->name; p++)
                 if (!given(wc, connector_config, p->name))
                         lc_props_set(java, p->name, p->value);
+        /* By poll a batch is committed at once, and complete in the queue before its partition is registered. Else
+         * the commit ends the linger, too; a longer one keeps librdkafka from turning in circles while what is in
+         * flight must be acknowledged before more may go (a fourth of all processor time). */
+        if (theirs && !given(wc, connector_config, "linger.ms"))
+                lc_props_set(java, "linger.ms", by_poll ? "0" : "100");
         force(java, "enable.idempotence", theirs ? given(wc, connector_config, "enable.idempotence") : NULL,
               "true");
         force(java, "transactional.id", theirs ? lc_props_get(java, "transactional.id") : NULL,

@@ -1,9 +1,9 @@
 /*
  * line_reader.c - see line_reader.h. The task's thread. Spec: spec/unit/lines_spec.lua.
  *
- * A block holds file bytes [base, base + used). Lines are handed out from `at` on; a batch takes lines of
- * one block only and holds a reference to it, so nothing is copied but an unfinished line that moves to the
- * next block. A block that only the reader holds is grown in place for long lines (doubling, `scanned`
+ * A block holds file bytes [base, base + used). Lines are handed out from `at` on; a batch holds a reference to
+ * each block that it has lines of, so nothing is copied but an unfinished line that moves to the next block.
+ * While a regular file has more, a batch goes on in the next block until it is full. A block that only the reader holds is grown in place for long lines (doubling, `scanned`
  * remembers what was searched).
  *
  * A regular file at its end is looked at again after 100 ms, doubling to 1 s, with one stat(2):
@@ -29,6 +29,7 @@
 enum {
         BLOCK = 256 * 1024,
         ROOM_LEAST = 64 * 1024, /* a block with less free room is not read into any more */
+        BATCH_BYTES = 4 * BLOCK, /* no further block for a batch of this size */
         WAIT_FIRST = 100,
         WAIT_MOST = 1000,
         WARN_EVERY = 60000
@@ -59,6 +60,7 @@ struct lc_line_reader {
         block_t *block;
         size_t at;      /* next line begins here */
         size_t scanned; /* no line end before this (>= at) */
+        bool more;      /* the last read filled its room: the file has probably not ended */
         bool replaced;  /* the path names another file now */
         bool skipping;  /* inside a line that is too large; its first bytes are gone already */
         int64_t large_at, large_len;
@@ -71,12 +73,38 @@ struct lc_line_reader {
         bool said_deleted;
 };
 
-static void block_unref(void *arg)
+static void block_unref(block_t *b)
 {
-        block_t *b = arg;
-
         if (b && --b->refs == 0)
                 free(b);
+}
+
+/* A batch's reference to a block; they lie in its arena. */
+typedef struct hold {
+        block_t *block;
+        struct hold *next;
+} hold_t;
+
+static void release(void *arg)
+{
+        for (hold_t *h = arg; h; h = h->next)
+                block_unref(h->block);
+}
+
+static int hold_block(lc_batch_t *b, block_t *block)
+{
+        hold_t *last = b->on_free_arg, *h;
+
+        if (last && last->block == block)
+                return 0;
+        h = lc_arena_alloc(&b->arena, sizeof(*h));
+        if (!h)
+                return -1;
+        *h = (hold_t){block, last};
+        block->refs++;
+        b->on_free = release;
+        b->on_free_arg = h;
+        return 0;
 }
 
 static const char *name_of(const lc_line_reader_t *r)
@@ -377,7 +405,9 @@ static int fill(lc_line_reader_t *r, lc_err_t *err)
         do
                 n = read(r->fd, r->block->data + r->block->used, r->block->cap - r->block->used);
         while (n < 0 && errno == EINTR && !(r->stop && lc_waker_wait(r->stop, 0)));
+        r->more = false;
         if (n > 0) {
+                r->more = (size_t)n == r->block->cap - r->block->used;
                 r->block->used += (size_t)n;
                 r->wait = 0;
                 r->next_look = 0;
@@ -512,26 +542,24 @@ static lc_batch_t *new_batch(lc_line_reader_t *r, size_t bytes)
         if (!b)
                 return NULL;
         b->offset_field = "position";
-        if (r->kind == KIND_REGULAR && lc_batch_hold_partition(b, r->partition) < 0)
-                goto fail;
-        b->on_free = block_unref;
-        b->on_free_arg = r->block;
-        r->block->refs++;
+        if (r->kind == KIND_REGULAR && lc_batch_hold_partition(b, r->partition) < 0) {
+                lc_batch_unref(b);
+                return NULL;
+        }
         return b;
-fail:
-        lc_batch_unref(b);
-        return NULL;
 }
 
-/* Complete lines of the block as a batch; *batch NULL if there is none. */
+/* Complete lines of the block as a batch, or behind those that *batch has; *batch NULL if there is none. */
 static int take_lines(lc_line_reader_t *r, lc_batch_t **batch, lc_err_t *err)
 {
         block_t *blk = r->block;
         const char *data = blk->data, *end = data + blk->used, *at = data + r->at, *from = data + r->scanned;
-        const char *cr = NULL, *next = NULL, *topic = NULL, *p;
+        const char *cr = NULL, *next = NULL, *p;
         int64_t now = r->timestamps ? lc_wall_ms() : -1;
         lc_source_partition_t *partition = r->kind == KIND_REGULAR ? r->partition : NULL;
-        lc_batch_t *b = NULL;
+        lc_batch_t *b = *batch;
+        const char *topic = b ? b->records[0].topic : NULL;
+        uint32_t had = b ? b->n : 0;
         lc_record_t *rec;
 
         while ((!b || b->n < r->batch_size) && from < end && (p = line_end(from, end, &cr, &next))) {
@@ -549,7 +577,7 @@ static int take_lines(lc_line_reader_t *r, lc_batch_t **batch, lc_err_t *err)
                                 goto oom;
                 }
                 rec = lc_batch_add(b);
-                if (!rec)
+                if (!rec || (b->n == had + 1 && hold_block(b, blk)))
                         goto oom;
                 rec->topic = topic;
                 rec->timestamp = now;
@@ -560,8 +588,8 @@ static int take_lines(lc_line_reader_t *r, lc_batch_t **batch, lc_err_t *err)
                         rec->u.src.offset = lc_value_int64(r->base + (next - data));
                 at = from = next;
         }
-        if (b) {
-                r->average = (uint32_t)((size_t)(at - data - (ptrdiff_t)r->at) / b->n);
+        if (b && b->n > had) {
+                r->average = (uint32_t)((size_t)(at - data - (ptrdiff_t)r->at) / (b->n - had));
                 r->average = r->average < 16 ? 16 : r->average;
         }
         r->at = (size_t)(at - data);
@@ -573,11 +601,30 @@ static int take_lines(lc_line_reader_t *r, lc_batch_t **batch, lc_err_t *err)
         return 0;
 oom:
         lc_batch_unref(b);
+        *batch = NULL;
         return lc_err_set(err, LC_FATAL, ENOMEM, "out of memory reading %s", name_of(r));
+}
+
+/* The batch has lines: as many more as it may have and the file has now. What goes wrong here will again when the
+ * batch has been given out. */
+static int fill_batch(lc_line_reader_t *r, lc_batch_t **batch, int64_t from, lc_err_t *err)
+{
+        uint32_t had = 0;
+        lc_err_t later;
+
+        lc_err_clear(&later);
+        while ((*batch)->n > had && (*batch)->n < r->batch_size && r->kind == KIND_REGULAR && r->more &&
+               !r->skipping && lc_line_reader_position(r) - from < BATCH_BYTES && fill(r, &later) > 0) {
+                had = (*batch)->n;
+                if (take_lines(r, batch, err) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 int lc_line_reader_poll(lc_line_reader_t *r, lc_batch_t **batch, lc_err_t *err)
 {
+        int64_t from;
         int rc;
 
         *batch = NULL;
@@ -601,10 +648,11 @@ int lc_line_reader_poll(lc_line_reader_t *r, lc_batch_t **batch, lc_err_t *err)
                                 if (rc)
                                         continue;
                         } else {
+                                from = lc_line_reader_position(r);
                                 if (take_lines(r, batch, err) < 0)
                                         return -1;
                                 if (*batch)
-                                        return 0;
+                                        return fill_batch(r, batch, from, err);
                                 if (r->skipping)
                                         continue;
                                 if (r->max_line && (int64_t)(r->block->used - r->at) > r->max_line + 1) {

@@ -76,6 +76,9 @@ lc_kafka_client_t *lc_kafka_open(rd_kafka_type_t type, const lc_props_t *conf,
         snprintf(c->name, sizeof(c->name), "%s", lc_props_get_or(conf, "client.id", "rdkafka"));
         if (rd_kafka_conf_get(kc, "message.max.bytes", max, &n) == RD_KAFKA_CONF_OK)
                 c->max_message = strtoll(max, NULL, 10);
+        n = sizeof(max);
+        if (rd_kafka_conf_get(kc, "linger.ms", max, &n) == RD_KAFKA_CONF_OK)
+                c->lingers = strtod(max, NULL) > 0;
         rd_kafka_conf_set_opaque(kc, c);
         rd_kafka_conf_set_log_cb(kc, log_line);
         rd_kafka_conf_set_events(kc, events);

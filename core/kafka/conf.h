@@ -17,6 +17,7 @@
 typedef struct lc_kafka_client {
         rd_kafka_t *rk;
         int64_t max_message; /* message.max.bytes */
+        bool lingers;        /* linger.ms is not 0 */
         char context[120];   /* of the log lines */
         char name[160];      /* client.id */
         int64_t said;        /* when the last connection error was logged */

@@ -83,6 +83,11 @@ struct rd_kafka_s *lc_producer_handle(lc_producer_t *p)
         return p->client->rk;
 }
 
+bool lc_producer_lingers(const lc_producer_t *p)
+{
+        return p->client && p->client->lingers;
+}
+
 size_t lc_producer_outstanding(const lc_producer_t *p)
 {
         return p->local ? lc_local_producer_outstanding(p->local) : p->outstanding;

@@ -82,11 +82,6 @@ static int through(lc_producer_t *p, rd_kafka_error_t *(*call)(rd_kafka_t *rk, i
         }
 }
 
-int lc_kafka_version(void)
-{
-        return rd_kafka_version();
-}
-
 /* Java's words for what a person has to put right. */
 static void name_refusal(lc_err_t *err)
 {
@@ -144,7 +139,7 @@ void lc_txn_reason(lc_producer_t *p, lc_err_t *err)
         }
 }
 
-/* A plain flush waits a linger, and never sees reports that nobody serves. */
+/* A plain flush never sees reports that nobody serves; a short one ends the linger. */
 static int drain(lc_producer_t *p, const patience_t *pt, lc_err_t *err)
 {
         rd_kafka_t *rk = lc_producer_handle(p);
@@ -153,7 +148,8 @@ static int drain(lc_producer_t *p, const patience_t *pt, lc_err_t *err)
         while (lc_producer_outstanding(p)) {
                 rd_kafka_resp_err_t fatal;
 
-                rd_kafka_flush(rk, 1);
+                if (lc_producer_lingers(p))
+                        rd_kafka_flush(rk, 1);
                 lc_producer_poll(p, SERVE_MS);
                 if (quits(pt))
                         return 1;

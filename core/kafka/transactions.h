@@ -19,7 +19,6 @@ int lc_txn_init(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_er
 int lc_txn_begin(lc_producer_t *p, lc_err_t *err);
 /* Waits for the reports of all records, serving them, then commits. ms 0: for ever. */
 int lc_txn_commit(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err);
-int lc_kafka_version(void); /* librdkafka's: 0x020c0000 for 2.12.0 */
 /* While a transaction is open and its records are taken back (LC_PURGED): *err becomes why, if that is known. */
 void lc_txn_reason(lc_producer_t *p, lc_err_t *err);
 /* What was sent is given up; reports come from here. */

@@ -77,6 +77,8 @@ void lc_source_txn_before_poll(
         lc_source_t *s); /* what the script asks for from here on is of the next batch */
 uint32_t lc_source_txn_section(const lc_source_t *s); /* the end of what may be sent before one ends */
 int lc_source_txn_begin(lc_source_t *s, lc_err_t *err);
+/* Offsets are written for records that are not sent yet: no end of the transaction before they are. */
+bool lc_source_txn_amid(const lc_source_t *s);
 void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to);
 void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to); /* the dropped ones among them */
 void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err);

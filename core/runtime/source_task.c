@@ -575,7 +575,7 @@ static int loop(source_t *s, lc_err_t *err)
                         return lc_source_txn_broke(s, err);
                 if (t->broken.kind)
                         break;
-                if (lc_task_target(t) == LC_TARGET_PAUSED) {
+                if (lc_task_target(t) == LC_TARGET_PAUSED && !lc_source_txn_amid(s)) {
                         if (paused(s, err))
                                 return -1;
                         continue;

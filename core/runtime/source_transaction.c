@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <uthash.h>
 
 enum {
         FENCE_MS = 120000, /* a round may take 90 s */
@@ -29,20 +30,36 @@ enum {
         CLOSE_MS = 2000, /* to abort what is open when the task has failed */
         FULL_MS = 20,
         LETTERS_SLICE_MS = 200,
+        TOPIC_MS = 1000, /* for a new topic to be made */
+        TOPIC_AGAIN_MS = 10,
         /* The broker completes a transaction a little after it has answered. Who begins the next one before that
-         * is sent away, and older librdkafka comes back only after 20 ms. */
-        SETTLE_MS = 8,
-        SETTLES_ITSELF = 0x020c0000 /* the librdkafka that comes back sooner */
+         * is sent away, and librdkafka comes back only after 20 ms: see settle(). */
+        SENT_AWAY_MS = 20,
+        SETTLE_MOST_MS = 10,
+        SETTLE_LESS_AFTER = 16 /* transactions in a row that were not sent away */
 };
 
 typedef enum { BY_POLL, BY_INTERVAL, BY_CONNECTOR } boundary_t;
 enum { MARK_COMMIT = 1, MARK_ABORT = 2 };
+
+/* A topic that records of this task have gone to. */
+typedef struct seen {
+        UT_hash_handle hh;
+        char name[];
+} seen_t;
 
 typedef struct lc_source_txn {
         boundary_t boundary;
         int64_t interval_ms, last_commit;
         int64_t timeout_ms, opened_at; /* the broker's patience with a transaction */
         int64_t committed_at;
+        int settle_ms; /* between the end of one and the begin of the next */
+        int in_time;   /* transactions in a row whose first record was not late */
+        bool reported; /* a record of the open one */
+        const lc_offset_entry_t *entries; /* of the open one, if they were written in front of its records */
+        size_t nentries;
+        bool written;
+        seen_t *seen;
         bool open, ready; /* ready: initialized */
         bool aborting;
         bool commit_batch, abort_batch; /* what the script asked for */
@@ -290,6 +307,7 @@ void lc_source_txn_free(lc_source_t *s)
 {
         txn_t *x = s->txn;
         int64_t ms = CLOSE_MS;
+        seen_t *seen, *next;
         lc_err_t err;
 
         if (!x)
@@ -311,7 +329,14 @@ void lc_source_txn_free(lc_source_t *s)
         }
         lc_producer_destroy(s->producer, 0);
         s->producer = NULL;
+        if (x->written)
+                lc_tracker_end(s->tracker, false);
         forget_done(x);
+        HASH_ITER(hh, x->seen, seen, next)
+        {
+                HASH_DEL(x->seen, seen);
+                free(seen);
+        }
         free(x->done);
         free(x->marks);
         free(x);
@@ -344,36 +369,53 @@ uint32_t lc_source_txn_section(const lc_source_t *s)
         return s->limit;
 }
 
-int lc_source_txn_begin(lc_source_t *s, lc_err_t *err)
+/* The pause before a transaction finds its length by itself: two ms more when the first record came so late that
+ * the broker must have sent the registration of its partition away, one less when that did not happen for long. */
+static void settle(txn_t *x)
+{
+        if (lc_now_ms() - x->opened_at >= SENT_AWAY_MS) {
+                x->settle_ms += x->settle_ms + 2 <= SETTLE_MOST_MS ? 2 : 0;
+                x->in_time = 0;
+        } else if (++x->in_time >= SETTLE_LESS_AFTER) {
+                x->settle_ms -= x->settle_ms > 0;
+                x->in_time = 0;
+        }
+}
+
+/* One that was begun and has nothing in it costs nothing. */
+static int begin(lc_source_t *s, lc_err_t *why)
 {
         txn_t *x = s->txn;
-        lc_err_t why;
-        int64_t gap;
+        int64_t gap = x->committed_at + x->settle_ms - lc_now_ms();
 
         if (x->open)
                 return 0;
-        gap = lc_kafka_version() < SETTLES_ITSELF ? x->committed_at + SETTLE_MS - lc_now_ms() : 0;
         if (gap > 0)
                 lc_source_serve_reports(s, (int)gap);
-        lc_err_clear(&why);
-        if (lc_txn_begin(s->producer, &why))
-                return lc_source_txn_failed(s, &why, err);
+        if (lc_txn_begin(s->producer, why))
+                return -1;
         x->open = true;
+        x->reported = false;
         x->opened_at = lc_now_ms();
-        LC_FAULT("source.after_begin");
         return 0;
 }
 
-void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to)
+static void done_with(lc_source_t *s, uint32_t from, uint32_t to, uint8_t state)
 {
         for (uint32_t i = from; i < to; i++) {
                 lc_record_t *r = &s->batch->records[i];
 
-                if (r->state != LC_REC_SUBMITTED)
+                if (r->state != state)
                         continue;
                 lc_batch_ref(r->batch);
                 lc_tracker_ack(s->tracker, r);
         }
+}
+
+void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to)
+{
+        if (!s->txn->written)
+                done_with(s, from, to, LC_REC_SUBMITTED);
 }
 
 static void keep_done(lc_source_t *s, lc_record_t *r)
@@ -400,6 +442,9 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
         txn_t *x = s->txn;
 
         if (!err) {
+                if (!x->reported)
+                        settle(x);
+                x->reported = true;
                 if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
                 keep_done(s, r);
@@ -447,18 +492,22 @@ static int harvest(lc_source_t *s, lc_err_t *err)
         return lc_source_txn_failed(s, &why, err);
 }
 
-static int write_all(lc_source_t *s, const lc_offset_entry_t *entries, size_t n, lc_err_t *why)
+/* Begins a transaction if none is open. */
+static int write_offsets(lc_source_t *s, const lc_offset_entry_t *entries, size_t n, lc_err_t *why)
 {
-        txn_t *x = s->txn;
         int rc = lc_source_offsets_before(s->offsets, entries, n, over, s, why);
 
-        if (!rc && !x->open) {
-                rc = lc_txn_begin(s->producer, why);
-                x->open = !rc;
-                x->opened_at = lc_now_ms();
-        }
+        if (!rc)
+                rc = begin(s, why);
         if (!rc)
                 rc = lc_source_offsets_records(s->offsets, entries, n, write_offset, s, why);
+        return rc;
+}
+
+static int end_transaction(lc_source_t *s, const lc_offset_entry_t *entries, size_t n, lc_err_t *why)
+{
+        int rc = s->txn->written ? 0 : write_offsets(s, entries, n, why);
+
         if (!rc) {
                 LC_FAULT("source.before_commit");
                 rc = lc_txn_commit(s->producer, 0, over, s, why);
@@ -506,33 +555,114 @@ static int wait_for_letters(lc_source_t *s, lc_err_t *err)
 static int commit(lc_source_t *s, lc_err_t *err)
 {
         txn_t *x = s->txn;
-        const lc_offset_entry_t *entries;
+        const lc_offset_entry_t *entries = x->entries;
+        size_t n = x->nentries;
         lc_err_t why;
-        size_t n;
         int rc;
 
         if (x->broken)
                 return lc_source_txn_broke(s, err);
-        if (harvest(s, err) || wait_for_letters(s, err))
+        if ((!x->written && harvest(s, err)) || wait_for_letters(s, err))
                 return -1;
-        lc_tracker_take_count(s->tracker);
-        n = lc_tracker_begin(s->tracker, &entries);
+        if (!x->written) {
+                lc_tracker_take_count(s->tracker);
+                n = lc_tracker_begin(s->tracker, &entries);
+        }
         if (!x->open && !n) {
                 lc_tracker_end(s->tracker, true);
                 committed(s);
                 return 0;
         }
         lc_err_clear(&why);
-        rc = write_all(s, entries, n, &why);
+        rc = end_transaction(s, entries, n, &why);
         if (!rc) {
                 LC_FAULT("source.after_commit");
                 lc_source_offsets_after(s->offsets, entries, n);
         }
         lc_tracker_end(s->tracker, !rc);
+        x->written = false;
         if (rc)
                 return x->broken ? lc_source_txn_broke(s, err) : lc_source_txn_failed(s, &why, err);
         committed(s);
         return 0;
+}
+
+/* A partition that the broker does not know when it is to be registered is tried again only after half a second
+ * (librdkafka): let a new topic be made before. One that is not made is the producer's matter. */
+static void await_topic(lc_source_t *s, const char *name)
+{
+        int64_t end = lc_now_ms() + TOPIC_MS;
+        size_t len = strlen(name);
+        seen_t *seen;
+
+        HASH_FIND(hh, s->txn->seen, name, len, seen);
+        if (seen)
+                return;
+        seen = lc_calloc(1, sizeof(*seen) + len + 1);
+        memcpy(seen->name, name, len);
+        HASH_ADD_KEYPTR(hh, s->txn->seen, seen->name, len, seen);
+        while (!lc_task_stopping(s->t) && lc_now_ms() < end &&
+               !lc_producer_topic_partitions(s->producer, name, TOPIC_MS, NULL))
+                lc_source_serve_reports(s, TOPIC_AGAIN_MS);
+}
+
+static void await_topics(lc_source_t *s)
+{
+        const char *last = NULL;
+
+        for (uint32_t i = s->at; i < s->to; i++) {
+                const lc_record_t *r = &s->batch->records[i];
+
+                if (r->state == LC_REC_NEW && r->topic != last)
+                        await_topic(s, last = r->topic);
+        }
+}
+
+/* The batch is the transaction and all of it is known, so its offsets can go first, and one record right behind:
+ * librdkafka then registers their partitions in one request, not in two after each other. */
+static int offsets_first(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        lc_err_t why, again;
+        int rc;
+
+        done_with(s, 0, s->limit, LC_REC_NEW);
+        if (harvest(s, err))
+                return -1;
+        lc_tracker_take_count(s->tracker);
+        x->nentries = lc_tracker_begin(s->tracker, &x->entries);
+        x->written = true;
+        lc_err_clear(&why);
+        rc = write_offsets(s, x->entries, x->nentries, &why);
+        if (rc > 0)
+                rc = lc_err_set_cls(&why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
+                                    "The offsets of a batch could not be written in time");
+        if (rc)
+                return lc_source_txn_failed(s, &why, err);
+        lc_err_clear(&again); /* what this says the caller hears, too, who sends them all */
+        lc_producer_send(s->producer, &s->batch->records[s->at], 1, &again);
+        return 0;
+}
+
+int lc_source_txn_begin(lc_source_t *s, lc_err_t *err)
+{
+        txn_t *x = s->txn;
+        lc_err_t why;
+
+        await_topics(s);
+        if (x->open)
+                return 0;
+        lc_err_clear(&why);
+        if (x->boundary == BY_POLL ? offsets_first(s, err)
+                                   : (begin(s, &why) && lc_source_txn_failed(s, &why, err)))
+                return -1;
+        LC_FAULT("source.after_begin");
+        return 0;
+}
+
+bool lc_source_txn_amid(const lc_source_t *s)
+{
+        return s->txn && s->txn->written && s->batch;
 }
 
 /* The records are given up, their offsets are not: they are committed in a transaction of their own. */
@@ -659,7 +789,7 @@ int lc_source_txn_final(lc_source_t *s, lc_err_t *err)
         txn_t *x = s->txn;
         int rc;
 
-        if (lc_task_cancelled(t))
+        if (lc_task_cancelled(t) || lc_source_txn_amid(s)) /* what is open is aborted by the end of the task */
                 return 0;
         if (lc_task_stopping(t) && !x->commit_end)
                 x->commit_end = end_of_stop(t);
