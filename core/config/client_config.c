@@ -493,8 +493,8 @@ lc_props_t *lc_client_config_transactional(const lc_worker_config_t *wc, lc_clie
                 {"max.in.flight.requests.per.connection", "5"}, {"retry.backoff.ms", "5"}, {NULL, NULL}};
         lc_props_t *java = lc_client_java_settings(wc, kind, connector_config);
         bool theirs = kind == LC_CLIENT_PRODUCER;
-        bool by_poll = theirs && !strcasecmp(lc_props_get_or(connector_config, "transaction.boundary", "poll"),
-                                             "poll");
+        bool by_poll = theirs &&
+                       !strcasecmp(lc_props_get_or(connector_config, "transaction.boundary", "poll"), "poll");
 
         for (const pair_t *p = faster; theirs && p->name; p++)
                 if (!given(wc, connector_config, p->name))

@@ -28,7 +28,7 @@
 
 enum {
         BLOCK = 256 * 1024,
-        ROOM_LEAST = 64 * 1024, /* a block with less free room is not read into any more */
+        ROOM_LEAST = 64 * 1024,  /* a block with less free room is not read into any more */
         BATCH_BYTES = 4 * BLOCK, /* no further block for a batch of this size */
         WAIT_FIRST = 100,
         WAIT_MOST = 1000,

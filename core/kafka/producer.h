@@ -39,7 +39,7 @@ int lc_producer_poll(lc_producer_t *p, int ms);
 enum { LC_PURGED = -152 };
 void lc_producer_purge(lc_producer_t *p);
 size_t lc_producer_outstanding(const lc_producer_t *p); /* sent, report not yet served */
-bool lc_producer_lingers(const lc_producer_t *p); /* a batch may wait for more records: linger.ms */
+bool lc_producer_lingers(const lc_producer_t *p);       /* a batch may wait for more records: linger.ms */
 /* Partition count of a topic, asking the cluster up to ms; 0 if it does not exist, -1 with err. */
 int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc_err_t *err);
 struct rd_kafka_s *lc_producer_handle(lc_producer_t *p);

@@ -15,13 +15,13 @@
 #include "base/log.h"
 #include "config/client_config.h"
 #include "kafka/transactions.h"
+#include "runtime/new_topics.h"
 #include "runtime/source.h"
 #include "runtime/ticket.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <uthash.h>
 
 enum {
         FENCE_MS = 120000, /* a round may take 90 s */
@@ -30,8 +30,6 @@ enum {
         CLOSE_MS = 2000, /* to abort what is open when the task has failed */
         FULL_MS = 20,
         LETTERS_SLICE_MS = 200,
-        TOPIC_MS = 1000, /* for a new topic to be made */
-        TOPIC_AGAIN_MS = 10,
         /* The broker completes a transaction a little after it has answered. Who begins the next one before that
          * is sent away, and librdkafka comes back only after 20 ms: see settle(). */
         SENT_AWAY_MS = 20,
@@ -42,24 +40,18 @@ enum {
 typedef enum { BY_POLL, BY_INTERVAL, BY_CONNECTOR } boundary_t;
 enum { MARK_COMMIT = 1, MARK_ABORT = 2 };
 
-/* A topic that records of this task have gone to. */
-typedef struct seen {
-        UT_hash_handle hh;
-        char name[];
-} seen_t;
-
 typedef struct lc_source_txn {
         boundary_t boundary;
         int64_t interval_ms, last_commit;
         int64_t timeout_ms, opened_at; /* the broker's patience with a transaction */
         int64_t committed_at;
-        int settle_ms; /* between the end of one and the begin of the next */
-        int in_time;   /* transactions in a row whose first record was not late */
-        bool reported; /* a record of the open one */
+        int settle_ms;                    /* between the end of one and the begin of the next */
+        int in_time;                      /* transactions in a row whose first record was not late */
+        bool reported;                    /* a record of the open one */
         const lc_offset_entry_t *entries; /* of the open one, if they were written in front of its records */
         size_t nentries;
         bool written;
-        seen_t *seen;
+        lc_new_topics_t *topics;
         bool open, ready; /* ready: initialized */
         bool aborting;
         bool commit_batch, abort_batch; /* what the script asked for */
@@ -272,6 +264,7 @@ int lc_source_txn_start(lc_source_t *s, lc_err_t *err)
         if (rc)
                 return rc;
         s->txn->ready = true;
+        s->txn->topics = lc_new_topics_new(s->producer, stopping, t);
         LC_FAULT("source.after_init");
         return t->sv->verify ? ask(t, t->sv->verify, err) : 0;
 }
@@ -307,7 +300,6 @@ void lc_source_txn_free(lc_source_t *s)
 {
         txn_t *x = s->txn;
         int64_t ms = CLOSE_MS;
-        seen_t *seen, *next;
         lc_err_t err;
 
         if (!x)
@@ -332,11 +324,7 @@ void lc_source_txn_free(lc_source_t *s)
         if (x->written)
                 lc_tracker_end(s->tracker, false);
         forget_done(x);
-        HASH_ITER(hh, x->seen, seen, next)
-        {
-                HASH_DEL(x->seen, seen);
-                free(seen);
-        }
+        lc_new_topics_free(x->topics);
         free(x->done);
         free(x->marks);
         free(x);
@@ -442,7 +430,7 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
         txn_t *x = s->txn;
 
         if (!err) {
-                if (!x->reported)
+                if (!x->reported && !lc_producer_lingers(s->producer))
                         settle(x);
                 x->reported = true;
                 if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
@@ -587,37 +575,6 @@ static int commit(lc_source_t *s, lc_err_t *err)
         return 0;
 }
 
-/* A partition that the broker does not know when it is to be registered is tried again only after half a second
- * (librdkafka): let a new topic be made before. One that is not made is the producer's matter. */
-static void await_topic(lc_source_t *s, const char *name)
-{
-        int64_t end = lc_now_ms() + TOPIC_MS;
-        size_t len = strlen(name);
-        seen_t *seen;
-
-        HASH_FIND(hh, s->txn->seen, name, len, seen);
-        if (seen)
-                return;
-        seen = lc_calloc(1, sizeof(*seen) + len + 1);
-        memcpy(seen->name, name, len);
-        HASH_ADD_KEYPTR(hh, s->txn->seen, seen->name, len, seen);
-        while (!lc_task_stopping(s->t) && lc_now_ms() < end &&
-               !lc_producer_topic_partitions(s->producer, name, TOPIC_MS, NULL))
-                lc_source_serve_reports(s, TOPIC_AGAIN_MS);
-}
-
-static void await_topics(lc_source_t *s)
-{
-        const char *last = NULL;
-
-        for (uint32_t i = s->at; i < s->to; i++) {
-                const lc_record_t *r = &s->batch->records[i];
-
-                if (r->state == LC_REC_NEW && r->topic != last)
-                        await_topic(s, last = r->topic);
-        }
-}
-
 /* The batch is the transaction and all of it is known, so its offsets can go first, and one record right behind:
  * librdkafka then registers their partitions in one request, not in two after each other. */
 static int offsets_first(lc_source_t *s, lc_err_t *err)
@@ -649,13 +606,16 @@ int lc_source_txn_begin(lc_source_t *s, lc_err_t *err)
         txn_t *x = s->txn;
         lc_err_t why;
 
-        await_topics(s);
+        lc_new_topics_await(x->topics, &s->batch->records[s->at], s->to - s->at);
         if (x->open)
                 return 0;
         lc_err_clear(&why);
-        if (x->boundary == BY_POLL ? offsets_first(s, err)
-                                   : (begin(s, &why) && lc_source_txn_failed(s, &why, err)))
-                return -1;
+        if (x->boundary == BY_POLL && !s->failed_after) {
+                if (offsets_first(s, err))
+                        return -1;
+        } else if (begin(s, &why)) {
+                return lc_source_txn_failed(s, &why, err);
+        }
         LC_FAULT("source.after_begin");
         return 0;
 }
@@ -789,7 +749,8 @@ int lc_source_txn_final(lc_source_t *s, lc_err_t *err)
         txn_t *x = s->txn;
         int rc;
 
-        if (lc_task_cancelled(t) || lc_source_txn_amid(s)) /* what is open is aborted by the end of the task */
+        if (lc_task_cancelled(t) ||
+            lc_source_txn_amid(s)) /* what is open is aborted by the end of the task */
                 return 0;
         if (lc_task_stopping(t) && !x->commit_end)
                 x->commit_end = end_of_stop(t);

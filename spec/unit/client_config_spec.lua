@@ -145,6 +145,20 @@ describe("client settings", function()
     assert.equal("1", config(P, {}, { ["producer.override.acks"] = "1" }).acks)
   end)
 
+  it("linger with transactions as their boundaries want it, unless somebody said how long", function()
+    local function linger(connector, more)
+      local wc = worker(more or {})
+      local p = core.props(C.lc_client_config_transactional(wc, P, core.props(connector), "id", "tid", core.err()))
+      return p["linger.ms"]
+    end
+    assert.equal("0", linger { name = "x" })
+    assert.equal("0", linger { name = "x", ["transaction.boundary"] = "POLL" })
+    assert.equal("100", linger { name = "x", ["transaction.boundary"] = "interval" })
+    assert.equal("100", linger { name = "x", ["transaction.boundary"] = "Connector" })
+    assert.equal("7", linger { name = "x", ["producer.override.linger.ms"] = "7" })
+    assert.equal("8", linger({ name = "x", ["transaction.boundary"] = "interval" }, { ["producer.linger.ms"] = "8" }))
+  end)
+
   it("refuse values of the wrong type", function()
     assert.same({ nil, "Invalid value abc for configuration linger.ms: Not a number of type LONG" },
       { config(P, { ["producer.linger.ms"] = "abc" }) })

@@ -188,6 +188,39 @@ describe("lines", function()
     assert.equal(1, first.n)
   end)
 
+  it("fill a batch from as many blocks as it takes, and no more than it may have", function()
+    local lines = {}
+    for i = 1, 12345 do lines[i] = ("%d:"):format(i) .. ("x"):rep(90 + i % 20) end -- 1.3 MB, blocks of 256 kB
+    k.write(path, table.concat(lines, "\n") .. "\n")
+    local r, sizes, got, held = reader { batch_size = 5000 }, {}, {}, {}
+    for b in function() return poll(r) end do
+      sizes[#sizes + 1] = b.n
+      held[#held + 1] = b
+    end
+    assert.same({ 5000, 5000, 2345 }, sizes)
+    r = nil -- batches keep their blocks
+    collectgarbage()
+    for _, b in ipairs(held) do
+      for _, v in ipairs(values(b)) do got[#got + 1] = v end
+    end
+    assert.same(lines, got)
+    assert.equal(('{"position":%d}'):format(#table.concat(lines, "\n") + 1), k.offset(held[3].records[held[3].n - 1]))
+  end)
+
+  it("end a batch before a line that is too large, and say so next", function()
+    local lines = {}
+    for i = 1, 4000 do lines[i] = ("%d:"):format(i) .. ("x"):rep(95) end
+    lines[3000] = ("y"):rep(300000)
+    k.write(path, table.concat(lines, "\n") .. "\n")
+    local r = reader { batch_size = 100000, max_line = 200000 }
+    assert.equal(2999, poll(r).n)
+    assert.has_error(function() poll(r) end)
+    r = reader { batch_size = 100000, max_line = 200000, skip_large = true }
+    local first = poll(r)
+    assert.equal(2999, first.n)
+    assert.equal(1000, poll(r).n)
+  end)
+
   it("of many blocks keep bytes and positions, while batches of before are still held", function()
     local parts, size = {}, 0
     for i = 1, 60000 do
