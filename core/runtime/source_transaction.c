@@ -586,6 +586,9 @@ static int offsets_first(lc_source_t *s, lc_err_t *err)
         done_with(s, 0, s->limit, LC_REC_NEW);
         if (harvest(s, err))
                 return -1;
+        for (uint32_t i = 0; i < s->limit; i++) /* the tracker has let go of them: they are to be sent */
+                if (s->batch->records[i].state == LC_REC_ACKED)
+                        s->batch->records[i].state = LC_REC_NEW;
         lc_tracker_take_count(s->tracker);
         x->nentries = lc_tracker_begin(s->tracker, &x->entries);
         x->written = true;

@@ -88,12 +88,36 @@ return connect.source { name = "Bounded", class = "Bounded", version = "1", task
   config = { { "topic", type = "string", doc = "" }, { "script", type = "string", doc = "" } } }
 ]]
 
+-- Four polls of 3,000 records of 10 kB, more than the producer's queue takes at once.
+local heavy = [[
+local connect = require "connect"
+local Task = {}
+function Task:start(ctx)
+  self.ctx = ctx
+  local o = ctx.offsets:get { s = "1" }
+  self.at = o and o.at or 0
+end
+function Task:poll()
+  if self.at >= 12000 then return nil end
+  local out = {}
+  for i = 1, 3000 do
+    self.at = self.at + 1
+    out[i] = { topic = self.ctx.config.topic, value = self.at .. ":" .. ("x"):rep(10000), source_partition = { s = "1" },
+      source_offset = { at = self.at } }
+  end
+  return out
+end
+return connect.source { name = "Heavy", class = "Heavy", version = "1", task = Task, exactly_once = true,
+  config = { { "topic", type = "string", doc = "" } } }
+]]
+
 describe("exactly-once sources", function()
   local broker, worker, dir
   setup(function()
     broker = kafka.broker()
     dir = proc.tmpdir "plugins"
     proc.write(dir .. "/bounded.lua", bounded)
+    proc.write(dir .. "/heavy.lua", heavy)
     worker = kafka.worker { broker = broker, config = with(enabled, { ["plugin.path"] = dir }) }
   end)
   teardown(function() worker:stop() end)
@@ -103,6 +127,22 @@ describe("exactly-once sources", function()
     assert(code == 201 or code == 200, text)
     worker:wait_running(name)
   end
+
+  it("paused, stopped and restarted amid a poll larger than the producer's queue deliver each record once", function()
+    local topic = kafka.unique "heavy"
+    create("heavy", { ["connector.class"] = "Heavy", topic = topic, ["transaction.boundary"] = "poll",
+      ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" })
+    for i, verb in ipairs { "pause", "resume", "stop", "resume", "pause", "resume" } do
+      worker:request("PUT", "/connectors/heavy/" .. verb)
+      if i == 2 then worker:request("POST", "/connectors/heavy/tasks/0/restart") end
+    end
+    local got = proc.wait_for("12000 records", function()
+      local values = committed(broker, topic)
+      return #values >= 12000 and values
+    end, 120)
+    for i, v in ipairs(got) do assert.equal(i, tonumber(v:match "^%d+")) end
+    worker:request("DELETE", "/connectors/heavy")
+  end)
 
   it("keep a transaction of an interval open, and commit it when they are stopped", function()
     local file, topic = proc.tmpdir "intv" .. "/i.txt", kafka.unique "intv"

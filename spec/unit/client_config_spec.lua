@@ -148,8 +148,8 @@ describe("client settings", function()
   it("linger with transactions as their boundaries want it, unless somebody said how long", function()
     local function linger(connector, more)
       local wc = worker(more or {})
-      local p = core.props(C.lc_client_config_transactional(wc, P, core.props(connector), "id", "tid", core.err()))
-      return p["linger.ms"]
+      local p = C.lc_client_config_transactional(wc, P, core.props(connector), "id", "tid", core.err())
+      return core.table(ffi.gc(p, C.lc_props_free))["linger.ms"]
     end
     assert.equal("0", linger { name = "x" })
     assert.equal("0", linger { name = "x", ["transaction.boundary"] = "POLL" })
