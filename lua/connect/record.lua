@@ -170,8 +170,9 @@ function _M.detacher(is_source) return detacher(is_source and source_fields or s
 local handle_t
 local exchange = fx.exchange()
 
--- Also the finalizer: it must not need memory.
-local function drop(handle) C.lc_ffi_batch_drop(handle, exchange) end
+-- Also the finalizer: it must not need memory, and to look a function up for the first time does.
+local drop_batch, borrow_batch = C.lc_ffi_batch_drop, C.lc_ffi_batch_borrow
+local function drop(handle) drop_batch(handle, exchange) end
 
 local function view(handle, i, class)
   if handle.b == nil then error("this batch is gone", 3) end
@@ -207,7 +208,7 @@ handle_t = ffi.metatype("lc_lua_batch_t", {
 --- A handle with a reference of its own to a batch.
 function _M.borrow(b)
   local handle = handle_t()
-  C.lc_ffi_batch_borrow(handle, b)
+  borrow_batch(handle, b)
   return handle
 end
 
