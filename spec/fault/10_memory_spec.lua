@@ -275,14 +275,14 @@ describe("malloc failing at any call of", function()
     -- bytes to data and back: an error about memory is never about the record (that would be skipped)
     local function round_trip(class, config, list)
       sweep(class:match "%w+$" .. (next(config) and " " .. next(config) or ""), function(arm)
-        local cv, err = converter(class, config)
+        local cv = assert(converter(class, config))
         arm()
         local out = {}
         for i, text in ipairs(list) do
           local arena = ffi.new "lc_arena_t"
           C.lc_arena_init(arena)
           local schema, value = ffi.new "const lc_schema_t *[1]", ffi.new "lc_value_t"
-          err = core.err()
+          local err = core.err()
           local keep = text
           local bytes = ffi.new("lc_slice_t", { keep, #keep })
           if cv.cls.to_connect(cv, "t", nil, bytes, arena, schema, value, err) < 0 then
