@@ -25,20 +25,24 @@ describe("the broker", function()
     assert.equal(0, worker:stop())
   end)
 
-  -- An outage: stopped by `signal`, started after `gap` seconds. flood: so many lines of 1 kB are written meanwhile to
-  -- each flow, several times what its producer's queue may hold.
+  -- An outage: stopped by `signal`, started after `gap` seconds. flood: so many lines of 1 kB wait meanwhile, several times
+  -- what a producer's queue may hold. A worker of a cluster stops its tasks when it has lost its coordinator, a standalone
+  -- one goes on reading.
   local function outage(t)
-    local field = faults.field { broker = broker }
+    local field = faults.field { broker = broker, modes = t.modes }
+    finally(function()
+      for _, w in ipairs(field.workers) do if w.process:alive() then w:kill() end end
+    end)
     for _ = 1, 5 do field:append(100) end
     local before, most = {}, {}
-    for i, w in ipairs(field.workers) do before[i] = faults.rss(w) end
+    for _, w in ipairs(field.workers) do before[w] = faults.rss(w) end
     broker:stop(t.signal)
     field:append(100)
     if t.flood then field:append(t.flood, 1000) end
     local function watch()
-      for i, w in ipairs(field.workers) do
+      for _, w in ipairs(field.workers) do
         assert(w.process:alive(), "the worker ended: " .. w:log():sub(-3000))
-        most[i] = math.max(most[i] or 0, faults.rss(w))
+        most[w] = math.max(most[w] or 0, faults.rss(w))
       end
       return true
     end
@@ -63,24 +67,27 @@ describe("the broker", function()
       end, 120 * proc.slow)
       case.seconds = proc.now() - back
       flow:wait(60)
-      local i = flow:exactly_once() and 2 or 1
-      case.note = ("%sRSS %.0f, at most %.0f MB"):format(failed and "task FAILED and was restarted; " or "", before[i],
-        most[i])
+      local old, new = before[flow.worker], most[flow.worker]
+      case.note = ("%sRSS %.0f, at most %.0f MB"):format(failed and "task FAILED and was restarted; " or "", old, new)
       flow:judge(case)
       local states, well = flow:states()
       assert(well, states)
       -- what waits: 16 MB a producer, in librdkafka's messages and in the batches that they point into
-      assert(not t.flood or most[i] - before[i] < 60 * (i == 2 and 2 or 1), case.note)
+      assert(not t.flood or new - old < 60, case.note)
     end)
     field:stop()
   end
 
+  -- The only broker of a cluster, when it is asked to stop, forgets the ends of transactions that it is just committing
+  -- ("Couldn't find leader endpoint for partitions ... can be skipped" in its log): they hang, and whoever reads committed
+  -- offsets, a Java worker too, waits until somebody aborts them (docs/faults.md). So exactly once it is killed.
   for _, t in ipairs(all and {
-    { name = "broker restarted", gap = 0 },
+    { name = "broker restarted", gap = 0, modes = { "at-least-once", "standalone" } },
     { name = "broker restarted by kill -9", gap = 0, signal = "KILL" },
     { name = "broker gone 8 s", gap = 8, signal = "KILL" },
-    { name = "broker gone 40 s, 100 MB wait", gap = 40, signal = "KILL", flood = 100000 },
-    { name = "broker gone 120 s", gap = 120, may_fail = true },
+    { name = "broker gone 20 s, 100 MB wait", gap = 20, signal = "KILL", flood = 100000,
+      modes = { "at-least-once", "standalone" } },
+    { name = "broker gone 120 s", gap = 120, signal = "KILL", may_fail = true },
   } or { { name = "broker gone 8 s", gap = 8, signal = "KILL" } }) do
     it(("may be away: %s"):format(t.name), function() outage(t) end)
   end

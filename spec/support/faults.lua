@@ -359,17 +359,19 @@ end
 local Field = {}
 Field.__index = Field
 
---- field { broker =, config = }: two workers, one of them exactly once, and a flow a mode, all RUNNING. To be stopped.
+--- field { broker =, config =, modes = }: a flow a mode, all RUNNING, on a worker for each of: at least once, exactly once,
+-- standalone. modes: default faults.modes. To be stopped.
 function _M.field(t)
   local f = setmetatable({ workers = {}, flows = {} }, Field)
   local of = {}
-  for i, kind in ipairs { "at-least-once", "eos" } do
-    f.workers[i] = _M.worker { broker = t.broker, mode = kind, config = t.config }
-    of[kind] = f.workers[i]
-    f.workers[i]:start(false)
-  end
-  for i, mode in ipairs(_M.modes) do
-    f.flows[i] = _M.flow { broker = t.broker, worker = of[mode] or of.eos, mode = mode }
+  for i, mode in ipairs(t.modes or _M.modes) do
+    local kind = mode:match "^eos" or mode
+    if not of[kind] then
+      of[kind] = _M.worker { broker = t.broker, mode = mode, config = t.config }
+      f.workers[#f.workers + 1] = of[kind]
+      of[kind]:start(false)
+    end
+    f.flows[i] = _M.flow { broker = t.broker, worker = of[kind], mode = mode }
   end
   f:append(100)
   for _, flow in ipairs(f.flows) do
