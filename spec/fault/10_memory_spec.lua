@@ -234,7 +234,10 @@ describe("malloc failing at any call of", function()
         arm()
         local t, err = C.lc_tracker_new(), core.err()
         local b = C.lc_batch_new(100)
-        if b == nil then return "memory" end
+        if b == nil then
+          C.lc_tracker_free(t)
+          return "memory"
+        end
         b.offset_field = "position"
         for i = 0, 99 do
           local r = C.lc_batch_add(b)
@@ -242,8 +245,13 @@ describe("malloc failing at any call of", function()
           r.u.src.offset.type, r.u.src.offset.u.i = C.LC_INT64, i
           local p = C.lc_source_partition_new(('{"f":"%d"}'):format(i % 7), #('{"f":"%d"}'):format(i % 7))
           r.u.src.partition = p
-          if C.lc_batch_hold_partition(b, p) < 0 then return "memory" end
+          local held = C.lc_batch_hold_partition(b, p) == 0
           C.lc_source_partition_unref(p)
+          if not held then
+            C.lc_batch_unref(b)
+            C.lc_tracker_free(t)
+            return "memory"
+          end
         end
         C.lc_tracker_submit(t, b.records, 100)
         for i = 0, 99 do
