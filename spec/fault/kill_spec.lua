@@ -16,7 +16,7 @@ local function chosen(names)
   return t
 end
 
--- The modes of a point side by side, one line of the matrix each; the points of the short run, too.
+-- The modes of a point side by side, one line of the matrix each; the points of the short run, too, six at a time.
 local function each(points, row, fault, f)
   local function add(jobs, broker, point, n)
     local what = point.name .. (point.kind and " (" .. point.kind .. ")" or "")
@@ -32,7 +32,7 @@ local function each(points, row, fault, f)
     return it("some fault points, passage 2", function()
       local jobs = {}
       for _, point in ipairs(points) do add(jobs, faults.broker(), point, 2) end
-      proc.together(jobs)
+      for i = 1, #jobs, 6 do proc.together { unpack(jobs, i, math.min(i + 5, #jobs)) } end
     end)
   end
   for _, point in ipairs(points) do
@@ -69,7 +69,8 @@ describe("a worker killed at", function()
     local r = flow:wait_and_judge(case, most)
     if point.behind == "source" and n > 1 then assert(committed > 0, "no offset was stored before") end
     if point.behind == "sink" and n > 1 then
-      assert(r.again < delivered, "the sink began again at the first line, as if it had committed nothing")
+      -- what is twice in the topic is so in the file, too
+      assert(r.again - r.duplicates < delivered, "the sink began again at the first line, as if it had committed nothing")
     end
     assert.equal(0, flow.worker:stop())
   end)
