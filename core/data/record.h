@@ -40,6 +40,12 @@ typedef struct lc_header {
 typedef struct lc_batch lc_batch_t;
 typedef struct lc_record lc_record_t;
 
+/* Where Kafka has put a record. */
+typedef struct lc_delivery {
+        int32_t partition;
+        int64_t offset; /* -1: not known */
+} lc_delivery_t;
+
 enum { LC_REC_NEW = 0, LC_REC_DROPPED, LC_REC_SUBMITTED, LC_REC_ACKED };
 
 struct lc_record {

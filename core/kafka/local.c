@@ -16,6 +16,7 @@ struct lc_local_producer {
         void *arg;
         lc_record_t **reports; /* written, not told yet */
         size_t n, cap;
+        int64_t told; /* counted as offsets of one partition */
 };
 
 lc_local_producer_t *lc_local_producer_new(const lc_local_t *to, lc_waker_t *waker, lc_delivery_fn *on_report,
@@ -54,7 +55,7 @@ int lc_local_producer_poll(lc_local_producer_t *p)
         size_t n = p->n;
 
         for (size_t i = 0; i < n; i++) /* a report sends nothing */
-                p->on_report(p->arg, p->reports[i], NULL);
+                p->on_report(p->arg, p->reports[i], NULL, &(lc_delivery_t){0, p->told++});
         p->n = 0;
         return (int)n;
 }

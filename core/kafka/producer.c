@@ -354,7 +354,9 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
         if (!r) {
                 report_copy(p, m);
         } else if (!m->err) {
-                p->on_report(p->arg, r, NULL);
+                lc_delivery_t to = {m->partition, m->offset};
+
+                p->on_report(p->arg, r, NULL, &to);
         } else {
                 lc_err_t err;
                 lc_err_clear(&err);
@@ -364,7 +366,7 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
                 /* librdkafka has retried what can be retried; what arrives is final */
                 if (err.kind == LC_RETRIABLE)
                         err.kind = LC_FATAL;
-                p->on_report(p->arg, r, &err);
+                p->on_report(p->arg, r, &err, NULL);
         }
 }
 

@@ -15,8 +15,9 @@
 #include "data/record.h"
 
 typedef struct lc_producer lc_producer_t;
-/* err NULL: delivered. Called from lc_producer_poll/destroy on the owner's thread. */
-typedef void lc_delivery_fn(void *arg, lc_record_t *record, const lc_err_t *err);
+/* err NULL: delivered, and `to` says where; else `to` is NULL. Called from lc_producer_poll/destroy on the owner's
+ * thread. */
+typedef void lc_delivery_fn(void *arg, lc_record_t *record, const lc_err_t *err, const lc_delivery_t *to);
 
 /* conf: librdkafka names (config/client_config.h). `waker` is woken when reports wait; may be NULL. */
 lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_delivery_fn *on_report,

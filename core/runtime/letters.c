@@ -108,12 +108,13 @@ static void fail(lc_letters_t *l, const lc_letter_t *x, const lc_err_t *cause)
         l->err = err;
 }
 
-static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
+static void on_report(void *arg, lc_record_t *r, const lc_err_t *err, const lc_delivery_t *to)
 {
         lc_letters_t *l = arg;
         lc_batch_t *b = r->batch;
         lc_letter_t *x = lc_letter_of(b);
 
+        (void)to;
         if (!err) {
                 LC_FAULT("letters.acked");
                 take_out(l, x);

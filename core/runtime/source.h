@@ -58,7 +58,8 @@ static inline size_t lc_source_outstanding(const lc_source_t *s)
 
 /* source_task.c */
 void lc_source_serve_reports(lc_source_t *s, int ms);
-void lc_source_commit_record(lc_source_t *s, lc_record_t *r); /* the script's */
+/* The script's. `to` NULL: it was not sent. */
+void lc_source_commit_record(lc_source_t *s, lc_record_t *r, const lc_delivery_t *to);
 
 /* source_commit.c */
 void lc_source_tend_offsets(lc_source_t *s); /* harvest; commit when it is time */
@@ -81,7 +82,7 @@ int lc_source_txn_begin(lc_source_t *s, lc_err_t *err);
 bool lc_source_txn_amid(const lc_source_t *s);
 void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to);
 void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to); /* the dropped ones among them */
-void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err);
+void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, const lc_delivery_t *to);
 int lc_source_txn_section_done(lc_source_t *s, lc_err_t *err); /* at == to */
 int lc_source_txn_batch_done(lc_source_t *s, lc_err_t *err);   /* also of a poll without records */
 int lc_source_txn_tend(lc_source_t *s, lc_err_t *err);         /* while there is nothing to send */

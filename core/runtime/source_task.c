@@ -66,14 +66,14 @@ static void close_when_resting(source_t *s)
 
 /* ---- delivery reports -------------------------------------------------------------------------- */
 
-void lc_source_commit_record(source_t *s, lc_record_t *r)
+void lc_source_commit_record(source_t *s, lc_record_t *r, const lc_delivery_t *to)
 {
         lc_err_t err;
 
         if (!s->commits_records || s->closing || !lc_task_may_call(s->t))
                 return;
         lc_err_clear(&err);
-        if (!lc_script_commit_record(s->t->script, r, &err))
+        if (!lc_script_commit_record(s->t->script, r, to, &err))
                 return;
         lc_log(LC_ERROR, "TASK", "%s Exception thrown while calling task.commitRecord(): %s", s->t->label,
                err.msg);
@@ -126,18 +126,18 @@ static void take_back(source_t *s, lc_record_t *r)
         s->purged[s->npurged++] = r;
 }
 
-static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
+static void on_report(void *arg, lc_record_t *r, const lc_err_t *err, const lc_delivery_t *to)
 {
         source_t *s = arg;
 
         if (s->txn) {
-                lc_source_txn_report(s, r, err);
+                lc_source_txn_report(s, r, err, to);
                 return;
         }
         if (!err) {
                 if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
-                lc_source_commit_record(s, r);
+                lc_source_commit_record(s, r, to);
                 lc_tracker_ack(s->tracker, r);
                 return;
         }
@@ -146,7 +146,7 @@ static void on_report(void *arg, lc_record_t *r, const lc_err_t *err)
                 return;
         }
         if (!s->closing && delivery_failed(s, r, err)) {
-                lc_source_commit_record(s, r);
+                lc_source_commit_record(s, r, NULL);
                 lc_tracker_ack(s->tracker, r);
                 return;
         }
@@ -242,7 +242,7 @@ static void prepare(source_t *s)
                         /* not registered: its offset is covered by a later record */
                         r->state = LC_REC_DROPPED;
                         if (!s->txn) /* else when its transaction is committed */
-                                lc_source_commit_record(s, r);
+                                lc_source_commit_record(s, r, NULL);
                 } else if (rc < 0) {
                         s->limit = i;
                         s->failed_after = true;
@@ -285,7 +285,7 @@ static void refused(source_t *s, const lc_err_t *err)
         lc_batch_ref(r->batch); /* as if it had been accepted: acknowledged or lost */
         r->state = LC_REC_SUBMITTED;
         if (skip) {
-                lc_source_commit_record(s, r);
+                lc_source_commit_record(s, r, NULL);
                 lc_tracker_ack(s->tracker, r);
         } else {
                 lc_tracker_lost(s->tracker, r);

@@ -40,6 +40,13 @@ enum {
 typedef enum { BY_POLL, BY_INTERVAL, BY_CONNECTOR } boundary_t;
 enum { MARK_COMMIT = 1, MARK_ABORT = 2 };
 
+/* A record that commit_record will be told of, with a batch reference. */
+typedef struct done {
+        lc_record_t *r;
+        lc_delivery_t to;
+        bool sent;
+} done_t;
+
 typedef struct lc_source_txn {
         boundary_t boundary;
         int64_t interval_ms, last_commit;
@@ -58,7 +65,7 @@ typedef struct lc_source_txn {
         uint8_t *marks;                 /* of the records of the batch that is polled or sent */
         uint32_t nmarks;
         bool marked;
-        lc_record_t **done; /* for commit_record, in order of completion; a batch reference each */
+        done_t *done; /* for commit_record, in order of completion */
         size_t ndone;
         bool broken;  /* a delivery failed */
         bool refused; /* because the transaction cannot go on */
@@ -272,7 +279,7 @@ int lc_source_txn_start(lc_source_t *s, lc_err_t *err)
 static void forget_done(txn_t *x)
 {
         for (size_t i = 0; i < x->ndone; i++)
-                lc_batch_unref(x->done[i]->batch);
+                lc_batch_unref(x->done[i].r->batch);
         x->ndone = 0;
 }
 
@@ -406,7 +413,7 @@ void lc_source_txn_sent(lc_source_t *s, uint32_t from, uint32_t to)
                 done_with(s, from, to, LC_REC_SUBMITTED);
 }
 
-static void keep_done(lc_source_t *s, lc_record_t *r)
+static void keep_done(lc_source_t *s, lc_record_t *r, const lc_delivery_t *to)
 {
         txn_t *x = s->txn;
 
@@ -415,17 +422,20 @@ static void keep_done(lc_source_t *s, lc_record_t *r)
         if ((x->ndone & (x->ndone - 1)) == 0) /* the capacity is the next power of two */
                 x->done = lc_realloc(x->done, (x->ndone ? x->ndone * 2 : 1) * sizeof(*x->done));
         lc_batch_ref(r->batch);
-        x->done[x->ndone++] = r;
+        x->done[x->ndone] = (done_t){.r = r, .sent = to != NULL};
+        if (to)
+                x->done[x->ndone].to = *to;
+        x->ndone++;
 }
 
 void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to)
 {
         for (uint32_t i = from; i < to && s->commits_records; i++)
                 if (s->batch->records[i].state == LC_REC_DROPPED)
-                        keep_done(s, &s->batch->records[i]);
+                        keep_done(s, &s->batch->records[i], NULL);
 }
 
-void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
+void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, const lc_delivery_t *to)
 {
         txn_t *x = s->txn;
 
@@ -435,7 +445,7 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err)
                 x->reported = true;
                 if (r->topic != s->topics.last || s->topics.v[s->topics.last_at].told_ms != s->now)
                         lc_topics_used_note(&s->topics, s->t, r->topic, s->now);
-                keep_done(s, r);
+                keep_done(s, r, to);
         } else if (!x->aborting && !s->closing && !x->broken) {
                 x->broken = true;
                 x->why = *err;
@@ -516,7 +526,7 @@ static void committed(lc_source_t *s)
                 x->committed_at = lc_now_ms();
         x->open = false;
         for (size_t i = 0; i < x->ndone; i++)
-                lc_source_commit_record(s, x->done[i]);
+                lc_source_commit_record(s, x->done[i].r, x->done[i].sent ? &x->done[i].to : NULL);
         forget_done(x);
         lc_source_committed(s);
 }

@@ -222,7 +222,7 @@ bool lc_script_has_commit_record(const lc_script_t *s)
         return s->has_commit_record;
 }
 
-int lc_script_commit_record(lc_script_t *s, lc_record_t *r, lc_err_t *err)
+int lc_script_commit_record(lc_script_t *s, lc_record_t *r, const lc_delivery_t *to, lc_err_t *err)
 {
         struct call c = {.s = s, .name = "commit_record"};
         lc_err_t ignored;
@@ -232,6 +232,9 @@ int lc_script_commit_record(lc_script_t *s, lc_record_t *r, lc_err_t *err)
                 return 0;
         s->st->xch.batch = r->batch;
         s->st->xch.index = (uint32_t)(r - r->batch->records);
+        s->st->xch.sent = to != NULL;
+        if (to)
+                s->st->xch.to = *to;
         rc = lc_state_run(s->st, run_plain, &c, err);
         s->st->xch.batch = NULL;
         lc_state_run(s->st, run_collect, NULL, &ignored);

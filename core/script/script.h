@@ -115,7 +115,8 @@ int lc_script_task_configs(lc_script_t *s, const lc_props_t *config, int max_tas
 int lc_script_poll(lc_script_t *s, lc_batch_t **batch, lc_err_t *err);
 int lc_script_commit(lc_script_t *s, lc_err_t *err); /* offsets were committed; may be absent */
 bool lc_script_has_commit_record(const lc_script_t *s);
-int lc_script_commit_record(lc_script_t *s, lc_record_t *r, lc_err_t *err);
+/* to NULL: it was not sent (dropped, skipped). */
+int lc_script_commit_record(lc_script_t *s, lc_record_t *r, const lc_delivery_t *to, lc_err_t *err);
 
 /* Sink task. failed() is called for each record put returned as failed. */
 int lc_script_open(lc_script_t *s, const lc_topic_partition_t *tps, size_t n, lc_err_t *err);

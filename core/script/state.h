@@ -27,6 +27,8 @@ typedef struct lc_ffi_exchange {
         int64_t max_request_size;  /* 0: unknown */
         uint64_t pinned;           /* bytes of batches that Lua handles hold */
         uint64_t decoded, encoded; /* chain: values made Lua's, and made of Lua's */
+        lc_delivery_t to;          /* commit_record: where the record is, if it was sent */
+        bool sent;
 } lc_ffi_exchange_t;
 
 typedef struct lc_partitions lc_partitions_t; /* encode.c: interned source partitions */

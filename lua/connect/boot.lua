@@ -305,7 +305,13 @@ function R.commit() call("commit") end
 
 function R.commit_record()
   fast()
-  object:commit_record(record.source_record(record.borrow(exchange.batch), exchange.index))
+  local metadata
+  if exchange.sent then
+    local sent = exchange.batch.records[exchange.index]
+    metadata = { topic = require("connect.ffi").ffi.string(sent.topic), partition = exchange.to.partition,
+      offset = tonumber(exchange.to.offset) }
+  end
+  object:commit_record(record.source_record(record.borrow(exchange.batch), exchange.index), metadata)
 end
 
 -- sink

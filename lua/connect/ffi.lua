@@ -90,10 +90,13 @@ typedef struct lc_line_reader_conf {
   { "lc_line_writer_t", [[
 typedef struct lc_line_writer lc_line_writer_t;
 ]] },
+  { "lc_delivery_t", [[
+typedef struct lc_delivery { int32_t partition; int64_t offset; } lc_delivery_t;
+]] },
   { "lc_ffi_exchange_t", [[
 typedef struct lc_ffi_exchange {
   lc_batch_t *batch; uint32_t index; uint32_t stage; lc_waker_t *stop; int64_t max_request_size; uint64_t pinned;
-  uint64_t decoded, encoded;
+  uint64_t decoded, encoded; lc_delivery_t to; bool sent;
 } lc_ffi_exchange_t;
 ]] },
   { "lc_lua_batch_t", [[

@@ -300,7 +300,7 @@ Harness.__index = Harness
 
 local function harness(decl, config)
   return setmetatable({ decl = decl, config = configured(decl, config), offsets = {}, log = {}, seeks = {},
-    reported = {}, pending = {}, assigned = {}, next_offset = {}, stopped = true }, Harness)
+    reported = {}, pending = {}, sent = 0, assigned = {}, next_offset = {}, stopped = true }, Harness)
 end
 
 --- A new task starts; one that fails to is stopped, as in the worker.
@@ -337,7 +337,10 @@ end
 --- Sources: all records polled so far are in Kafka: their offsets are what the next start reads.
 function Harness:commit()
   for _, r in ipairs(self.pending) do
-    if self.task.commit_record then self.task:commit_record(r) end
+    if self.task.commit_record then
+      self.task:commit_record(r, { topic = r.topic, partition = r.partition or 0, offset = self.sent })
+      self.sent = self.sent + 1
+    end
     if r.source_partition then self.offsets[canonical(r.source_partition)] = connect.copy(r.source_offset) end
   end
   self.pending = {}

@@ -33,7 +33,12 @@ function Task:poll()
   return out
 end
 function Task:commit() if not self.idle then self:note "commit" end end
-function Task:commit_record(r) self:note("record " .. tostring(r.value)) end
+function Task:commit_record(r, m)
+  self:note("record " .. tostring(r.value))
+  if m and (m.partition ~= 0 or m.offset < 0) or not m and r.value ~= "drop" and r.value ~= "bad" then
+    self:note "wrong metadata"
+  end
+end
 function Task:note(text)
   local f = assert(io.open(self.ctx.config.mark, "a"))
   f:write(text, "\n")

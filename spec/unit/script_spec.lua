@@ -248,15 +248,17 @@ describe("script", function()
           return { { topic = "t", value = "v", source_partition = { p = 1 }, source_offset = { o = 9 } } }
         end
         function Task:commit() seen[#seen + 1] = "commit" end
-        function Task:commit_record(r)
+        function Task:commit_record(r, m)
           seen[#seen + 1] = r.topic .. ":" .. r.value .. ":" .. r.source_partition.p .. ":" .. r.source_offset.o
+            .. (m and ("@%s-%d:%d"):format(m.topic, m.partition, m.offset) or "")
         end]]
       s:start {}
       local b = s:poll()
       assert.is_true(C.lc_script_has_commit_record(s.s))
-      assert.equal(0, C.lc_script_commit_record(s.s, b.records, nil))
+      assert.equal(0, C.lc_script_commit_record(s.s, b.records, ffi.new("lc_delivery_t", 3, 5000000000), nil))
+      assert.equal(0, C.lc_script_commit_record(s.s, b.records, nil, nil)) -- not sent
       assert.equal(0, C.lc_script_commit(s.s, nil))
-      assert.equal("t:v:1:9,commit", k.value(s:poll().records[0]))
+      assert.equal("t:v:1:9@t-3:5000000000,t:v:1:9,commit", k.value(s:poll().records[0]))
     end)
 
     it("stop is called once, also after a failed start", function()

@@ -58,8 +58,8 @@ local config = {
   { "wake", type = "string", doc = "" }, { "goal", type = "string", doc = "" },
   { "retry", type = "boolean", default = false, doc = "" }, { "bytes", type = "boolean", default = false, doc = "" },
 }
-local Recording = setmetatable({ commit_record = function(self, r)
-  self:note("record " .. tostring(r.value))
+local Recording = setmetatable({ commit_record = function(self, r, m)
+  self:note(("record %s at %s-%d %d"):format(r.value, m.topic, m.partition, m.offset))
 end }, { __index = Task })
 return {
   connect.source { name = "Count", class = "Count", version = "1", task = Task, config = config },
@@ -231,7 +231,7 @@ describe("source task", function()
       local f = io.open(mark)
       local text = f:read "*a"
       f:close()
-      return text == "record v1\nrecord v2\nrecord v3\n"
+      return text == ("record v1 at T-0 0\nrecord v2 at T-0 1\nrecord v3 at T-0 2\n"):gsub("T", topic)
     end)
     os.remove(mark)
   end)
