@@ -1,5 +1,5 @@
--- bench/eos.lua: exactly-once FileStreamSource, boundaries poll and interval (1000 ms), and how long a single line takes
--- to a read_committed consumer: ours and the Java worker by turns on one broker.
+-- bench/eos.lua: exactly-once FileStreamSource, boundaries poll and interval (1000 ms), and how long a single line
+-- takes to a read_committed consumer: ours and the Java worker by turns on one broker.
 local ffi = require "ffi"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"

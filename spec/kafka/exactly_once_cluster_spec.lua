@@ -203,8 +203,9 @@ describe("exactly-once tasks of a connector", function()
   for _, boundary in ipairs { "poll", "interval" } do
     it("become more and fewer with records flowing, each record once (boundary " .. boundary .. ")", function()
       local name, topic, limit = "sl-" .. boundary, kafka.unique "sl", dir .. "/" .. boundary
-      local feeder = proc.start { "bash", "-c", ("i=0; while [ ! -e %s.stop ]; do i=$((i + 1)); echo -n $i > %s.new; mv %s.new %s; sleep 0.1; done")
-        :format(limit, limit, limit, limit), name = "feeder", dir = dir }
+      local feeder = proc.start { "bash", "-c",
+        ("i=0; while [ ! -e %s.stop ]; do i=$((i + 1)); echo -n $i > %s.new; mv %s.new %s; sleep 0.1; done")
+          :format(limit, limit, limit, limit), name = "feeder", dir = dir }
       -- by the offsets: a consumer of a topic that grows all the time does not find its end
       local function progress()
         local sum = 0

@@ -92,7 +92,9 @@ describe("exactly-once sources", function()
     f:append(3)
     proc.wait_for("its records", function() return #eos.all(broker, f.topic) >= 3 end)
     -- with an interval far longer than the timeout it only comes out when something is sent, or committed
-    proc.wait_for("the end of the transaction", function() return eos.transactions(broker)[worker.id .. "-expired-0"] == "CompleteAbort" end)
+    proc.wait_for("the end of the transaction", function()
+      return eos.transactions(broker)[worker.id .. "-expired-0"] == "CompleteAbort"
+    end)
     f:append(1)
     local s = worker:status "expired"
     if s.tasks[1].state ~= "FAILED" then worker:request("PUT", "/connectors/expired/pause") end

@@ -26,7 +26,8 @@ local function run_specs(files)
 end
 
 return function(args)
-  local found, wrong = paths.arguments("test", args, "name a plugin, a folder or a spec; luaconnect test --help tells more")
+  local found, wrong = paths.arguments("test", args,
+    "name a plugin, a folder or a spec; luaconnect test --help tells more")
   if not found then return wrong end
   local status, passed, failed = 0, 0, 0
   for i, results in ipairs(require("connect.tool").examples(found.plugins)) do
