@@ -2,9 +2,9 @@
 #include "runtime/new_topics.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 enum {
         WAIT_MS = 1000,

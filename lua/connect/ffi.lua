@@ -164,7 +164,8 @@ void lc_line_writer_free(lc_line_writer_t *w);
 local C = ffi.C
 assert(C.lc_ffi_abi() == ABI, "luaconnect: the program and lua/connect are of different versions")
 for _, name in ipairs { "lc_err_t", "lc_buf_t", "lc_value_t", "lc_decimal_t", "lc_schema_t", "lc_header_t",
-  "lc_record_t", "lc_batch_t", "lc_source_partition_t", "lc_json_t", "lc_line_reader_conf_t", "lc_ffi_exchange_t", "lc_lua_batch_t" } do
+  "lc_record_t", "lc_batch_t", "lc_source_partition_t", "lc_json_t", "lc_line_reader_conf_t", "lc_ffi_exchange_t",
+  "lc_lua_batch_t" } do
   assert(tonumber(C.lc_ffi_sizeof(name)) == ffi.sizeof(name),
     "luaconnect: the program and lua/connect disagree about " .. name)
 end
