@@ -16,9 +16,13 @@ for name in ("HasHeaderKey RecordIsTombstone TopicNameMatches"):gmatch "%a+" do
   BLIND["org.apache.kafka.connect.transforms.predicates." .. name] = true
 end
 
--- Java stamps each record with the wall clock, which only transforms can see. Where none looks the producer's own
--- time is the same, and quicker.
+local function is_true(v) return v ~= nil and tostring(v):lower():match "^%s*(.-)%s*$" == "true" end
+
+-- Java stamps each record with the wall clock, which only transforms, the log of errors and letters can show. Where
+-- none looks the producer's own time is the same, and quicker.
 local function clock_is_seen(config)
+  if is_true(config["errors.log.enable"]) and is_true(config["errors.log.include.messages"]) then return true end
+  if (config["errors.deadletterqueue.source.topic.name"] or ""):find "%S" then return true end
   for alias in (config.transforms or ""):gmatch "[^%s,]+" do
     local prefix = "transforms." .. alias
     local class, predicate = config[prefix .. ".type"] or "", config[prefix .. ".predicate"]

@@ -333,6 +333,7 @@ static bool known(const lc_worker_config_t *wc, const char *key)
 static void warn(const lc_worker_config_t *wc)
 {
         static const char *const stores[] = {"config", "offset", "status"};
+        const char *eos = lc_props_get(wc->originals, "exactly.once.source.support");
 
         for (size_t i = 0; i < lc_props_count(wc->originals); i++) {
                 const char *key = lc_props_key(wc->originals, i);
@@ -345,6 +346,11 @@ static void warn(const lc_worker_config_t *wc)
                         lc_log(LC_WARN, "CONFIG", "Unknown key '%s' in the worker configuration is ignored",
                                key);
         }
+        if (wc->mode == LC_STANDALONE && eos && strcasecmp(eos, "disabled"))
+                lc_log(LC_WARN, "CONFIG",
+                       "exactly.once.source.support=%s has no effect in standalone mode: source tasks "
+                       "deliver at least once",
+                       eos);
         for (size_t i = 0; i < 3 && wc->mode == LC_DISTRIBUTED; i++) {
                 char *policy = lc_asprintf("%s.storage.cleanup.policy", stores[i]);
                 const char *v = lc_props_get(wc->originals, policy);

@@ -176,6 +176,7 @@ static void connector_updates(lc_distributed_t *d)
         for (size_t i = 0; i < names.n; i++) {
                 const char *name = names.v[i];
                 bool remains = lc_config_snapshot_find(h->config, name) != NULL;
+                lc_worker_afresh(h->worker, name);
                 if (!lc_work_has(&d->running, name, -1))
                         continue;
                 lc_log(LC_INFO, "HERDER", "Handling connector-only config update by %s connector %s",
@@ -205,6 +206,7 @@ static void target_updates(lc_distributed_t *d)
                 const lc_config_connector_t *c = lc_config_snapshot_find(h->config, names.v[i]);
                 if (!c)
                         continue;
+                lc_worker_afresh(h->worker, c->name);
                 lc_worker_tasks_target(h->worker, c->name, c->target);
                 if (lc_worker_has_connector(h->worker, c->name))
                         lc_target_connector(h, c->name, c->target);

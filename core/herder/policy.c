@@ -28,6 +28,7 @@ int64_t lc_policy_restarts(lc_herder_t *h, int64_t now)
                         lc_worker_restarting(h->worker, item->connector, item->task);
                         lc_restart_work(h, item, ", which failed: restart.policy is on-failure",
                                         ", which failed");
+                        lc_worker_restarted(h->worker);
                 } else if (now + BUSY_MS < next) {
                         next = now + BUSY_MS;
                 }

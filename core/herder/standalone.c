@@ -254,6 +254,7 @@ static void put_config(lc_herder_t *h, lc_hev_t *ev)
                 return;
         }
         take_snapshot(h);
+        lc_worker_afresh(h->worker, req->connector);
         start_for(h, req->connector, req);
 }
 
@@ -298,6 +299,7 @@ static int set_target(lc_herder_t *h, const char *name, lc_target_state_t target
         take_snapshot(h);
         if (was == target)
                 return 0;
+        lc_worker_afresh(h->worker, name);
         lc_worker_tasks_target(h->worker, name, target);
         if (lc_worker_has_connector(h->worker, name))
                 lc_target_connector(h, name, target);

@@ -215,14 +215,33 @@ void lc_restarts_begun(lc_restarts_t *r, const char *connector, int task, int64_
         pthread_mutex_unlock(&r->lock);
 }
 
-void lc_restarts_forget(lc_restarts_t *r, const char *connector)
+static bool is_of(const entry_t *e, const char *connector)
 {
         size_t len = strlen(connector);
+
+        return !strncmp(e->key, connector, len) && e->key + len == strrchr(e->key, '/');
+}
+
+void lc_restarts_afresh(lc_restarts_t *r, const char *connector, int task)
+{
+        entry_t *e;
+
+        pthread_mutex_lock(&r->lock);
+        if (task != LC_RESTARTS_ALL && (e = find(r, connector, task, false)))
+                e->delay_ms = 0;
+        for (e = task == LC_RESTARTS_ALL ? r->entries : NULL; e; e = e->hh.next)
+                if (is_of(e, connector))
+                        e->delay_ms = 0;
+        pthread_mutex_unlock(&r->lock);
+}
+
+void lc_restarts_forget(lc_restarts_t *r, const char *connector)
+{
         entry_t *e, *next;
 
         pthread_mutex_lock(&r->lock);
         HASH_ITER(hh, r->entries, e, next)
-        if (!strncmp(e->key, connector, len) && e->key + len == strrchr(e->key, '/'))
+        if (is_of(e, connector))
                 drop(r, e);
         pthread_mutex_unlock(&r->lock);
 }

@@ -36,6 +36,7 @@ struct lc_worker {
         lc_services_t *sv;
         lc_pool_t *pool;
         int64_t stop_ms; /* how long a stop of tasks waits */
+        bool by_policy;  /* what is started now is started again by restart.policy */
         connector_entry_t *connectors;
         task_entry_t *tasks;
 };
@@ -152,6 +153,8 @@ void lc_worker_start_connector(lc_worker_t *w, const char *name, const lc_props_
         e->name = lc_strdup(name);
         e->c = lc_connector_new(w->sv, w->pool, name, config);
         HASH_ADD_KEYPTR(hh, w->connectors, e->name, strlen(e->name), e);
+        if (!w->by_policy)
+                lc_restarts_afresh(w->sv->restarts, name, -1);
         lc_connector_target(e->c, target, done, arg);
 }
 
@@ -304,6 +307,8 @@ int lc_worker_start_task(lc_worker_t *w, const char *name, int task, const lc_pr
         lc_log(LC_INFO, "WORKER", "Creating task %s-%d", name, task);
         e = lc_calloc(1, sizeof(*e));
         e->key = lc_asprintf("%s-%d", name, task);
+        if (!w->by_policy)
+                lc_restarts_afresh(w->sv->restarts, name, task);
         e->t = lc_task_new(w->sv, name, task, connector_config, task_count, task_config, target);
         if (!lc_task_start_thread(e->t, &mine)) {
                 HASH_ADD_KEYPTR(hh, w->tasks, e->key, strlen(e->key), e);
@@ -421,7 +426,18 @@ void lc_worker_restarts(const lc_worker_t *w, int64_t now, lc_work_t *due, int64
 
 void lc_worker_restarting(lc_worker_t *w, const char *name, int task)
 {
+        w->by_policy = true;
         lc_restarts_begun(w->sv->restarts, name, task, lc_now_ms());
+}
+
+void lc_worker_restarted(lc_worker_t *w)
+{
+        w->by_policy = false;
+}
+
+void lc_worker_afresh(lc_worker_t *w, const char *name)
+{
+        lc_restarts_afresh(w->sv->restarts, name, LC_RESTARTS_ALL);
 }
 
 void lc_worker_forget(lc_worker_t *w, const char *name)

@@ -94,9 +94,12 @@ int lc_worker_source_offsets(lc_worker_t *w, const char *name, const lc_props_t 
                              lc_err_t *err);
 void lc_worker_running(const lc_worker_t *w, lc_work_t *out); /* connectors (-1) and tasks it has */
 /* What FAILED and is to be started again by its restart.policy: those whose (monotonic) time has come, and when
- * the next one's comes, INT64_MAX: none. lc_worker_restarting() before that is done. */
+ * the next one's comes, INT64_MAX: none. lc_worker_restarting() before that is done, lc_worker_restarted()
+ * behind it: what is started outside of the two has its first pause again when it fails. */
 void lc_worker_restarts(const lc_worker_t *w, int64_t now, lc_work_t *due, int64_t *next);
 void lc_worker_restarting(lc_worker_t *w, const char *name, int task);
+void lc_worker_restarted(lc_worker_t *w);
+void lc_worker_afresh(lc_worker_t *w, const char *name); /* a new config or target: as if it were started */
 void lc_worker_forget(lc_worker_t *w,
                       const char *name); /* of a connector that was deleted: what was restarted */
 /* Those of them, FAILED ones too, whose plugins were loaded anew since: to be restarted. */

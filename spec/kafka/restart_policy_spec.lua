@@ -5,7 +5,8 @@ local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 local standalone_worker = require "spec.support.standalone"
 
--- fails while a file is there: at the start of the connector, of the task, or in poll; "config": with a ConfigException
+-- fails while a file is there: at the start of the connector, of the task (which is noted), or in poll; "config": with
+-- a ConfigException
 local plugin = [[
 local connect = require "connect"
 local Task = {}
@@ -20,7 +21,11 @@ local function fail(how)
   if how == "config" then error(connect.config_error "not like this") end
   error(connect.fatal("the target is away"))
 end
-function Task:start(ctx) self.flag = ctx.config.flag end
+function Task:start(ctx)
+  self.flag = ctx.config.flag
+  local how = broken(self.flag .. ".start")
+  if how then fail(how) end
+end
 function Task:poll()
   local how = broken(self.flag .. ".task")
   if how then fail(how) end
@@ -134,6 +139,44 @@ describe("restart.policy=on-failure", function()
         wait("running by hand", "m", runs)
         worker:request("DELETE", "/connectors/m")
         worker:request("DELETE", "/connectors/b")
+      end)
+
+      it("begins with the first pause again when a person had a hand in it", function()
+        local flag = dir .. "/" .. mode .. "h"
+        proc.write(flag .. ".start", "x")
+        put("h", { ["restart.policy.max.per.hour"] = "1000" })
+        local last
+        -- the next failure: how far ahead of it the next attempt is, in seconds
+        local function fails(what)
+          local s = wait("failed " .. what, "h", function(st)
+            local r = st.tasks[1] and st.tasks[1].state == "FAILED" and st.tasks[1].restart
+            return r and r.next_attempt ~= last
+          end)
+          last = s.tasks[1].restart.next_attempt
+          local year, month, day, hour, min, sec = last:match "^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)"
+          local at = { year = year, month = month, day = day, hour = hour, min = min, sec = sec, isdst = false }
+          return os.time(at) - os.time(os.date "!*t"), s.tasks[1].restart
+        end
+        local function first(what)
+          local ahead, r = fails(what)
+          assert.is_true(ahead <= 6, what .. ": " .. ahead .. " s, count " .. r.count)
+        end
+        first "at the start"
+        for i = 1, 4 do
+          local code, text = worker:request("POST", "/connectors/h/restart?includeTasks=true")
+          assert.equal(202, code, text)
+          first("restart with tasks " .. i)
+          code, text = worker:request("POST", "/connectors/h/tasks/0/restart")
+          assert.equal(204, code, text)
+          first("restart of the task " .. i)
+        end
+        worker:request("PUT", "/connectors/h/stop")
+        wait("stopped", "h", function(st) return st.connector.state == "STOPPED" and #st.tasks == 0 end)
+        worker:request("PUT", "/connectors/h/resume")
+        first "stop and resume"
+        put("h", { ["restart.policy.max.per.hour"] = "999" })
+        first "a new config"
+        worker:request("DELETE", "/connectors/h")
       end)
 
       it("forgets a failed connector that is deleted or stopped meanwhile", function()

@@ -293,6 +293,18 @@ void lc_worker_restarting(lc_worker_t *w, const char *name, int task)
         pthread_mutex_unlock(&sim_lock);
 }
 
+void lc_worker_restarted(lc_worker_t *w)
+{
+        (void)w;
+        say("restarted");
+}
+
+void lc_worker_afresh(lc_worker_t *w, const char *name)
+{
+        (void)w;
+        say("afresh %s", name);
+}
+
 void lc_worker_forget(lc_worker_t *w, const char *name)
 {
         (void)w;

@@ -87,7 +87,7 @@ describe("the herder", function()
     it("bounces the instance, then the tasks with the next rebalance", function()
       local a = call("PUT_CONFIG", "c", { config = source { ["batch.size"] = "7" } })
       assert.same({ 200, false, 1 }, { a.status, a.created, a.info.ntasks })
-      expect { "put connector-c ...", "stop c g3", "start c STARTED g3", "put task-c-0 ...",
+      expect { "put connector-c ...", "afresh c", "stop c g3", "start c STARTED g3", "put task-c-0 ...",
         [[put commit-c {"tasks":1}]], "stop c-0 g3", "rejoin: connectors or tasks have changed",
         "start c-0 of 1 STARTED g4" }
     end)
@@ -123,13 +123,14 @@ describe("the herder", function()
 
     it("pause and resume reach the instance and the tasks", function()
       assert.equal(202, call("PAUSE", "c").status)
-      expect { [[put target-state-c {"state":"PAUSED","state.v2":"PAUSED"}]], "target c-0 PAUSED", "target c PAUSED" }
+      expect { [[put target-state-c {"state":"PAUSED","state.v2":"PAUSED"}]], "afresh c", "target c-0 PAUSED",
+        "target c PAUSED" }
       assert.equal(204, call("RESTART", "c").status)
       expect { "stop c g3", "start c PAUSED g3" }
       assert.equal(PAUSED, (states "c"))
       clear()
       assert.equal(202, call("RESUME", "c").status)
-      expect { "target c-0 STARTED", "target c STARTED" }
+      expect { "afresh c", "target c-0 STARTED", "target c STARTED" }
     end)
 
     it("stop takes the tasks away first; resume makes them again", function()
@@ -383,15 +384,15 @@ describe("the herder", function()
         expect { "restarting c 0" }
         H.wait("the task", function() return H.states_tasks("c")[1] == tonumber(C.LC_RUNNING) end)
         H.listen()
-        assert.truthy(H.heard:find "restarting c 0\nstop c%-0 [^\n]*\nstart c%-0 of 2 STARTED ", H.heard)
+        assert.truthy(H.heard:find "restarting c 0\nstop c%-0 [^\n]*\nstart c%-0 of 2 STARTED [^\n]*\nrestarted\n", H.heard)
         assert.equal(tonumber(C.LC_FAILED), H.states_tasks("c")[2])
         clear()
         sim.sim_fails(H.h, "d", -1, 0)
         expect { "restarting d -1" }
         H.wait("the connector", function() return (H.states "d") == tonumber(C.LC_RUNNING) end)
         H.listen()
-        assert.truthy(H.heard:find "restarting d %-1\nstop d [^\n]*\nstart d STARTED ", H.heard)
-        for _, word in ipairs { "c-1", "gone", "d-0", "put " } do
+        assert.truthy(H.heard:find "restarting d %-1\nstop d [^\n]*\nstart d STARTED [^\n]*\nrestarted\n", H.heard)
+        for _, word in ipairs { "c-1", "gone", "d-0", "put ", "afresh" } do
           assert.is_nil(H.heard:find(word, 1, true), H.heard)
         end
       end)
@@ -436,7 +437,7 @@ describe("the herder", function()
       assert.equal(409, call("CREATE", "c", { config = source() }).status)
       local a = call("PUT_CONFIG", "c", { config = source() })
       assert.same({ 200, false, 1 }, { a.status, a.created, a.info.ntasks })
-      expect { "stop c g0", "start c STARTED g0", "stop c-0 g0", "stop c-1 g0", "start c-0 of 1 STARTED g0" }
+      expect { "stop c g0", "afresh c", "start c STARTED g0", "stop c-0 g0", "stop c-1 g0", "start c-0 of 1 STARTED g0" }
       clear()
       a = call("PATCH_CONFIG", "c", { config = { topic = "u" } })
       assert.same({ 200, "u" }, { a.status, a.info.config.topic })
@@ -453,13 +454,13 @@ describe("the herder", function()
 
     it("pauses, stops and resumes", function()
       assert.equal(202, call("PAUSE", "c").status)
-      expect { "target c-0 PAUSED", "target c-1 PAUSED", "target c PAUSED" }
+      expect { "afresh c", "target c-0 PAUSED", "target c-1 PAUSED", "target c PAUSED" }
       assert.equal(204, call("STOP", "c").status)
-      expect { "stop c-0 g0", "stop c-1 g0", "target c STOPPED" }
+      expect { "stop c-0 g0", "stop c-1 g0", "afresh c", "target c STOPPED" }
       assert.equal(0, #call("STATUS", "c").state.tasks)
       clear()
       assert.equal(202, call("RESUME", "c").status)
-      expect { "target c STARTED", "start c-1 of 2 STARTED g0" }
+      expect { "afresh c", "target c STARTED", "start c-1 of 2 STARTED g0" }
       local a = call("STOP", "zz")
       assert.same({ 500, "No connector `zz` configured" }, { a.status, a.error })
       assert.equal("Unknown connector zz", call("PAUSE", "zz").error)

@@ -82,6 +82,38 @@ describe("restart.policy", function()
     assert.is_true(fails(700000, { ran = 300001 }) <= 1200)
   end)
 
+  it("begins anew when somebody had a hand in it, and still counts", function()
+    local function grow(t)
+      for i = 1, 6 do fails(i * 10000, t) end
+    end
+    local other, instance = { name = "c/0" }, { task = -1 }
+    grow()
+    grow(other)
+    grow(instance)
+    C.lc_restarts_begun(r, "c", 0, 70000)
+    C.lc_restarts_afresh(r, "c", 1)
+    C.lc_restarts_afresh(r, "c", 0)
+    local pause, text = fails(80000)
+    assert.is_true(pause <= 1200, tostring(pause))
+    assert.matches('"count":1,', text, 1, true)
+    assert.is_true(fails(81000) >= 2000) -- and from there as ever
+    assert.is_true(fails(80000, instance) >= 64000)
+    C.lc_restarts_afresh(r, "c", C.LC_RESTARTS_ALL)
+    assert.is_true(fails(90000) <= 1200)
+    assert.is_true(fails(90000, instance) <= 1200)
+    assert.is_true(fails(90000, other) >= 64000)
+  end)
+
+  it("keeps the cap an hour, whatever somebody does", function()
+    local now = 1000
+    for _ = 1, 3 do
+      now = now + fails(now, { max = "3" })
+      C.lc_restarts_begun(r, "c", 0, now)
+    end
+    C.lc_restarts_afresh(r, "c", C.LC_RESTARTS_ALL)
+    assert.is_true(fails(now + 10, { max = "3" }) > 3500000)
+  end)
+
   it("knows connectors and tasks apart", function()
     for i = 1, 6 do fails(i * 10000) end
     assert.is_true(fails(70000, { task = 1 }) <= 1200)

@@ -682,6 +682,41 @@ describe("script", function()
     assert.matches("has no poll", err.message)
   end)
 
+  it("of a file has the clock's time on its records where it can be seen", function()
+    local set = k.scan()
+    local path = os.tmpname()
+    local function stamped(config)
+      local f = assert(io.open(path, "w"))
+      f:write "a\n"
+      f:close()
+      local s = k.script(k.find(set, "FileStreamSource"), "source", { offset_get = function() end })
+      config.file, config.topic = path, "t"
+      s:start(config)
+      local b
+      for _ = 1, 100 do
+        b = s:poll()
+        if b then break end
+      end
+      local stamp = tonumber(b.records[0].timestamp)
+      b = nil -- luacheck: ignore
+      collectgarbage()
+      s:free()
+      if stamp == -1 then return false end
+      assert.is_true(math.abs(stamp / 1000 - os.time()) < 600, stamp)
+      return true
+    end
+    local log, messages, letters = "errors.log.enable", "errors.log.include.messages", "errors.deadletterqueue.source.topic.name"
+    assert.is_false(stamped {})
+    assert.is_false(stamped { [log] = "true" })
+    assert.is_false(stamped { [log] = "false", [messages] = "true" })
+    assert.is_false(stamped { [letters] = "" })
+    assert.is_false(stamped { transforms = "t", ["transforms.t.type"] = "org.apache.kafka.connect.transforms.Cast$Value" })
+    assert.is_true(stamped { [log] = "true", [messages] = "true" })
+    assert.is_true(stamped { [log] = " TRUE ", [messages] = "True" })
+    assert.is_true(stamped { [letters] = "t-letters" })
+    os.remove(path)
+  end)
+
   it("costs little memory when idle", function()
     local set = k.scan()
     local s = k.script(k.find(set, "FileStreamSource"), "source", { offset_get = function() end })

@@ -176,6 +176,25 @@ describe("worker config", function()
     assert.truthy(text:find('Configuration key "rest.extension.classes" contains duplicate values', 1, true))
   end)
 
+  it("says in standalone mode that exactly-once is not for it", function()
+    local function said(v, mode)
+      return (logged(function()
+        assert(new({ ["exactly.once.source.support"] = v, ["offset.storage.file.filename"] = "/x" }, mode or C.LC_STANDALONE))
+      end))
+    end
+    for _, v in ipairs { "enabled", "ENABLED", "preparing" } do
+      local text = said(v)
+      local _, n = text:gsub("exactly%.once%.source%.support", "")
+      assert.equal(1, n, text)
+      assert.truthy(text:find("WARN", 1, true))
+      assert.truthy(text:find("exactly.once.source.support=" .. v .. " has no effect in standalone mode: source tasks " ..
+        "deliver at least once", 1, true), text)
+    end
+    for _, text in ipairs { said "disabled", said "Disabled", said(nil), said("enabled", C.LC_DISTRIBUTED) } do
+      assert.is_nil(text:find("exactly.once", 1, true), text)
+    end
+  end)
+
   it("raises the backoff's maximum when only the backoff is set", function()
     local wc = new { ["reconnect.backoff.ms"] = "7000" }
     assert.equal("7000", ffi.string(C.lc_worker_config_str(wc, "reconnect.backoff.max.ms")))
