@@ -12,13 +12,15 @@
 #include "base/log.h"
 #include "kafka/conf.h"
 #include "kafka/local.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
         RUN = 1024,                /* messages a produce_batch: more gains nothing (librdkafka 5) */
         RECORD_OVERHEAD = 61 + 21, /* Java's estimate: batch header, largest record header */
-        PURGE_WAIT_MS = 10000
+        PURGE_WAIT_MS = 10000,
+        SMALL_BATCH = 16384 /* Java's batch.size: no topic that works with that refuses it */
 };
 
 typedef struct topic {
@@ -30,6 +32,9 @@ typedef struct topic {
 struct lc_producer {
         lc_local_producer_t *local; /* not NULL: nothing else is used */
         lc_kafka_client_t *client;
+        lc_props_t *conf;
+        int64_t batch_size; /* bytes; 0: a record a batch */
+        bool shrink;        /* a batch was refused: smaller ones as soon as nothing is out */
         rd_kafka_queue_t *queue;
         lc_delivery_fn *on_report;
         void *arg;
@@ -50,22 +55,46 @@ static const char *const defaults[][2] = {{"partitioner", "murmur2_random"},
                                           {"topic.metadata.propagation.max.ms", "2000000"},
                                           {NULL, NULL}};
 
+static void attach(lc_producer_t *p, lc_kafka_client_t *client)
+{
+        p->client = client;
+        p->queue = rd_kafka_queue_get_main(p->client->rk);
+        if (p->waker)
+                lc_kafka_queue_wakes(p->queue, p->waker);
+}
+
+static void close_client(lc_producer_t *p)
+{
+        topic_t *t, *next;
+
+        rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
+        rd_kafka_queue_destroy(p->queue);
+        HASH_ITER(hh, p->topics, t, next)
+        {
+                HASH_DEL(p->topics, t);
+                rd_kafka_topic_destroy(t->rkt);
+                free(t->name);
+                free(t);
+        }
+        p->last = NULL;
+        lc_kafka_close(p->client);
+}
+
 lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_delivery_fn *on_report,
                                void *arg, lc_err_t *err)
 {
-        lc_producer_t *p = lc_calloc(1, sizeof(*p));
+        lc_kafka_client_t *client = lc_kafka_open(RD_KAFKA_PRODUCER, conf, defaults, RD_KAFKA_EVENT_DR, err);
+        lc_producer_t *p;
 
-        p->client = lc_kafka_open(RD_KAFKA_PRODUCER, conf, defaults, RD_KAFKA_EVENT_DR, err);
-        if (!p->client) {
-                free(p);
+        if (!client)
                 return NULL;
-        }
+        p = lc_calloc(1, sizeof(*p));
+        p->conf = lc_props_copy(conf);
+        p->batch_size = strtoll(lc_props_get_or(conf, "batch.size", "1000000"), NULL, 10);
         p->on_report = on_report;
         p->arg = arg;
         p->waker = waker;
-        p->queue = rd_kafka_queue_get_main(p->client->rk);
-        if (waker)
-                lc_kafka_queue_wakes(p->queue, waker);
+        attach(p, client);
         return p;
 }
 
@@ -266,6 +295,28 @@ static uint32_t send_run(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *r
         return at;
 }
 
+/* Nothing is out. */
+static int use_smaller_batches(lc_producer_t *p, lc_err_t *err)
+{
+        bool single = p->batch_size <= SMALL_BATCH;
+        lc_kafka_client_t *client;
+        char bytes[24];
+
+        snprintf(bytes, sizeof(bytes), "%d", SMALL_BATCH);
+        if (single)
+                lc_props_set(p->conf, "batch.num.messages", "1");
+        else
+                lc_props_set(p->conf, "batch.size", bytes);
+        client = lc_kafka_open(RD_KAFKA_PRODUCER, p->conf, defaults, RD_KAFKA_EVENT_DR, err);
+        if (!client)
+                return -1;
+        close_client(p);
+        attach(p, client);
+        p->batch_size = single ? 0 : SMALL_BATCH;
+        p->shrink = false;
+        return 0;
+}
+
 uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc_err_t *err)
 {
         uint32_t i = 0;
@@ -273,6 +324,8 @@ uint32_t lc_producer_send(lc_producer_t *p, lc_record_t *records, uint32_t n, lc
 
         if (p->local)
                 return lc_local_producer_send(p->local, records, n);
+        if (p->shrink && (p->outstanding || use_smaller_batches(p, err)))
+                return 0;
         while (i < n && !stop) {
                 lc_record_t *r = &records[i];
                 rd_kafka_topic_t *rkt;
@@ -346,6 +399,38 @@ static void report_copy(lc_producer_t *p, const rd_kafka_message_t *m)
                 p->copied_offset = m->offset;
 }
 
+/* A topic can refuse a batch (its max.message.bytes) of which it would take each record: Java's producer splits it.
+ * With transactions the batch has to fail: what was sent cannot be told from what was not. */
+static bool only_the_batch(const lc_producer_t *p, const lc_record_t *r)
+{
+        return p->batch_size > 0 && java_size(r) <= (size_t)p->batch_size;
+}
+
+static bool transactional(const lc_producer_t *p)
+{
+        return lc_props_has(p->conf, "transactional.id");
+}
+
+/* Records come back as if they were purged, the ones behind them, too, and are sent again in their order. */
+static void take_back(lc_producer_t *p, lc_record_t *r)
+{
+        lc_err_t err;
+
+        if (!p->shrink) {
+                p->shrink = true;
+                lc_log(LC_WARN, "KAFKA",
+                       "%s: topic '%s' takes no batch of up to %lld bytes (max.message.bytes): %s from here "
+                       "on",
+                       p->client->name, r->topic, (long long)p->batch_size,
+                       p->batch_size > SMALL_BATCH ? "batches of up to 16384 bytes" : "single records");
+                lc_producer_purge(p);
+        }
+        lc_err_clear(&err);
+        lc_err_set_cls(&err, LC_RETRIABLE, LC_PURGED, lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
+                       "A batch for topic '%s' was too large", r->topic);
+        p->on_report(p->arg, r, &err, NULL);
+}
+
 static void report(lc_producer_t *p, const rd_kafka_message_t *m)
 {
         lc_record_t *r = m->_private;
@@ -357,6 +442,9 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
                 lc_delivery_t to = {m->partition, m->offset};
 
                 p->on_report(p->arg, r, NULL, &to);
+        } else if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE && only_the_batch(p, r) &&
+                   !transactional(p)) {
+                take_back(p, r);
         } else {
                 lc_err_t err;
                 lc_err_clear(&err);
@@ -366,6 +454,12 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
                 /* librdkafka has retried what can be retried; what arrives is final */
                 if (err.kind == LC_RETRIABLE)
                         err.kind = LC_FATAL;
+                if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE && only_the_batch(p, r))
+                        snprintf(err.detail, sizeof(err.detail),
+                                 "\tbatch.size is %lld: if the topic's max.message.bytes is smaller, a "
+                                 "smaller "
+                                 "producer.override.batch.size helps\n",
+                                 (long long)p->batch_size);
                 p->on_report(p->arg, r, &err, NULL);
         }
 }
@@ -426,7 +520,6 @@ int lc_producer_topic_partitions(lc_producer_t *p, const char *topic, int ms, lc
 void lc_producer_destroy(lc_producer_t *p, int flush_ms)
 {
         int64_t until = lc_now_ms() + flush_ms;
-        topic_t *t, *next;
 
         if (!p)
                 return;
@@ -450,16 +543,8 @@ void lc_producer_destroy(lc_producer_t *p, int flush_ms)
                         lc_producer_poll(p, 50);
         }
         lc_producer_poll(p, 0);
-        rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
-        rd_kafka_queue_destroy(p->queue);
-        HASH_ITER(hh, p->topics, t, next)
-        {
-                HASH_DEL(p->topics, t);
-                rd_kafka_topic_destroy(t->rkt);
-                free(t->name);
-                free(t);
-        }
-        lc_kafka_close(p->client);
+        close_client(p);
+        lc_props_free(p->conf);
         free(p->run);
         free(p);
 }

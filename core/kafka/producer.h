@@ -35,6 +35,8 @@ int lc_producer_send_copy(lc_producer_t *p, const char *topic, int32_t partition
 int lc_producer_copied(lc_producer_t *p, int64_t *offset, lc_err_t *err);
 /* Serve reports for up to ms. Returns their number. */
 int lc_producer_poll(lc_producer_t *p, int ms);
+/* A batch that is too large for its topic, though its records are not, also comes back with LC_PURGED; what is sent
+ * from then on goes in smaller batches. */
 /* Give up what was not sent yet. It is reported with the code RD_KAFKA_RESP_ERR__PURGE_QUEUE (LC_PURGED)
  * by the next polls; what is on its way is not touched. */
 enum { LC_PURGED = -152 };

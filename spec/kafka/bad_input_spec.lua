@@ -235,6 +235,39 @@ describe("the connector's file", function()
     worker:request("DELETE", "/connectors/tolerant")
   end)
 
+  it("may go to a topic that takes only small batches: no line is lost, the one that is too large is skipped or named",
+    function()
+      local topic, file, lines = kafka.unique "small", dir .. "/small.txt", {}
+      for i = 1, 3000 do lines[i] = i .. (" "):rep(100) end
+      lines[2000] = "2000" .. ("y"):rep(30000)
+      proc.write(file, table.concat(lines, "\n") .. "\n")
+      broker:produce(topic, { "0" })
+      assert(broker:topic_setting(topic, "max.message.bytes=20000"))
+      local string = { ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }
+      create("small", file, topic, string)
+      local s = proc.wait_for("FAILED", function()
+        local s = worker:status "small"
+        return s.tasks[1] and s.tasks[1].state == "FAILED" and s
+      end)
+      assert.matches("RecordTooLargeException", s.tasks[1].trace, 1, true)
+      -- the position behind the line before it, and the line itself
+      local at = #table.concat(lines, "\n", 1, 2000) + 1
+      assert.matches('offset {"position":' .. at .. "}", s.tasks[1].trace, 1, true)
+      worker:request("DELETE", "/connectors/small")
+      local tolerant = kafka.unique "small"
+      broker:produce(tolerant, { "0" })
+      assert(broker:topic_setting(tolerant, "max.message.bytes=20000"))
+      string["errors.tolerance"] = "all"
+      create("small-all", file, tolerant, string)
+      local values = proc.wait_for("all but one", function()
+        local values = broker:values(tolerant)
+        return #values >= 3000 and values
+      end)
+      assert.equal(3000, #values)
+      for i = 1, 3000 do assert.equal(i <= 2000 and i - 1 or i, tonumber(values[i])) end
+      worker:request("DELETE", "/connectors/small-all")
+    end)
+
   it("may hold NUL and invalid UTF-8: the record has U+FFFD as Java's has", function()
     local topic, file = kafka.unique "bytes", dir .. "/bytes.txt"
     proc.write(file, "a\0b\n\255\n\195\40\n\r\nlast")

@@ -276,6 +276,23 @@ describe("source task", function()
     wait_offset(6)
   end)
 
+  it("sends what a topic refused as a batch in smaller ones, in order, whatever is tolerated", function()
+    for i, times in ipairs { 1, 2 } do -- the second time of single records
+      cluster:produce_error(10, times) -- message too large
+      w:start_task("c" .. i, 0, config { count = "10", batch = "10", ["errors.tolerance"] = i == 2 and "all" or "none" })
+      local values = cluster:read(topic, 10 * i)
+      assert.same({ "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10" }, { unpack(values, 10 * i - 9) })
+      worker.eventually(function() return w:offset("c" .. i, '{"p":"x"}') == '{"n":10}' end)
+      assert.equal("RUNNING", w:status("c" .. i, 0).state)
+    end
+    cluster:produce_error(10, 1000) -- single records, too: that is an error
+    w:start_task("c3", 0, config { count = "10" })
+    local st = w:wait_state("c3", 0, "FAILED")
+    assert.truthy(st.trace:find("RecordTooLargeException", 1, true), st.trace)
+    assert.is_nil(w:offset("c3", '{"p":"x"}'))
+    cluster:produce_fine()
+  end)
+
   it("skips records that cannot be converted under tolerance all, without their offsets", function()
     w:start_task("c", 0, config { count = "3", ["errors.tolerance"] = "all",
       ["value.converter"] = "org.apache.kafka.connect.converters.IntegerConverter", bad = "2" })
