@@ -173,10 +173,21 @@ int lc_txn_commit(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_
         return rc ? rc : through(p, rd_kafka_commit_transaction, &pt, "Cannot commit the transaction", err);
 }
 
+/* A delivery has failed: what waits is not sent any more, nor given back before the abort. */
+static bool only_abort_helps(rd_kafka_t *rk)
+{
+        rd_kafka_error_t *e = rd_kafka_begin_transaction(rk); /* see lc_txn_reason() */
+        bool yes = e && rd_kafka_error_txn_requires_abort(e);
+
+        if (e)
+                rd_kafka_error_destroy(e);
+        return yes;
+}
+
 int lc_txn_abort(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err)
 {
         patience_t pt = patience(ms, quit, arg),
-                   first = patience(ms && ms < DRAIN_MS ? ms : DRAIN_MS, quit, arg);
+                   first = patience(ms && ms / 2 < DRAIN_MS ? ms / 2 : DRAIN_MS, quit, arg);
         rd_kafka_t *rk = lc_producer_handle(p);
         lc_err_t why;
         int rc;
@@ -184,7 +195,8 @@ int lc_txn_abort(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_e
         /* What is purged before its partition was added to the transaction leaves librdkafka (2.0.2) believing
          * in a transaction that the broker does not know, which ends the producer: let it arrive. */
         lc_err_clear(&why);
-        drain(p, &first, &why);
+        if (!only_abort_helps(rk))
+                drain(p, &first, &why);
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         while (lc_producer_outstanding(p) && !rd_kafka_fatal_error(rk, NULL, 0)) {
                 if (quits(&pt) || (pt.end && lc_now_ms() >= pt.end))

@@ -295,7 +295,7 @@ static bool over(void *arg)
         const lc_source_t *s = arg;
         txn_t *x = s->txn;
 
-        if (lc_task_cancelled(s->t))
+        if (lc_task_cancelled(s->t) || (x->broken && !x->aborting))
                 return true;
         if (!x->commit_end && lc_task_stopping(s->t))
                 x->commit_end = end_of_stop(s->t);
