@@ -347,6 +347,17 @@ static int translate(const kind_info_t *k, const lc_client_setting_t *s, const c
 }
 
 /* What librdkafka demands of settings together. */
+/* An idempotent librdkafka takes a request that has to be tried again for written as soon as one behind it was,
+ * though brokers accept that one as a partition's first: records would be lost without a word. */
+static void one_in_flight(const kind_info_t *k, lc_props_t *rd)
+{
+        static const char key[] = "max.in.flight.requests.per.connection";
+
+        if (strcmp(lc_props_get_or(rd, key, "1"), "1") != 0)
+                warn_once(k, key, "with idempotence 1 is used: librdkafka could lose records with more");
+        lc_props_set(rd, key, "1");
+}
+
 static void settle(const kind_info_t *k, lc_props_t *rd)
 {
         double max = strtod(lc_props_get_or(rd, "message.max.bytes", "0"), NULL), v;
@@ -365,8 +376,7 @@ static void settle(const kind_info_t *k, lc_props_t *rd)
                 }
                 if (!strcmp(lc_props_get(rd, "enable.idempotence"), "true")) {
                         lc_props_set(rd, "acks", "all");
-                        if (strtod(lc_props_get(rd, "max.in.flight.requests.per.connection"), NULL) > 5)
-                                lc_props_set(rd, "max.in.flight.requests.per.connection", "5");
+                        one_in_flight(k, rd);
                 }
         }
         if (k->family == LC_FAMILY_CONSUMER) {
@@ -487,10 +497,9 @@ lc_props_t *lc_client_config_transactional(const lc_worker_config_t *wc, lc_clie
                                            const lc_props_t *connector_config, const char *client_id,
                                            const char *transactional_id, lc_err_t *err)
 {
-        /* Idempotence keeps the order of several requests in flight. The retries are those of registering
-         * partitions while the broker still completes the transaction before: that takes a few ms. */
-        static const pair_t faster[] = {
-                {"max.in.flight.requests.per.connection", "5"}, {"retry.backoff.ms", "5"}, {NULL, NULL}};
+        /* The retries are those of registering partitions while the broker still completes the transaction
+         * before: that takes a few ms. */
+        static const pair_t faster[] = {{"retry.backoff.ms", "5"}, {NULL, NULL}};
         lc_props_t *java = lc_client_java_settings(wc, kind, connector_config);
         bool theirs = kind == LC_CLIENT_PRODUCER;
         bool by_poll = theirs &&

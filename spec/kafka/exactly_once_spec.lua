@@ -144,6 +144,37 @@ describe("exactly-once sources", function()
     worker:request("DELETE", "/connectors/heavy")
   end)
 
+  it("fail at once when the broker refuses a record amid a poll, and nothing of the poll is committed", function()
+    local file, n = proc.tmpdir "refused" .. "/r.txt", 12
+    proc.write(file, ("x"):rep(1500000) .. "\nsmall\n")
+    local topics = {}
+    for i = 1, n do
+      topics[i] = kafka.unique "refused" -- each a new one: its first request may have to be tried again
+      assert.equal(201, (worker:request("PUT", "/connectors/refused" .. i .. "/config", source(file, topics[i],
+        { ["producer.override.max.request.size"] = "5000000" }))))
+    end
+    for i = 1, n do
+      local s = proc.wait_for("refused" .. i .. " to be FAILED", function()
+        local s = worker:status("refused" .. i)
+        return s and s.tasks[1] and s.tasks[1].state == "FAILED" and s
+      end, 40) -- less than a transaction's 60 s
+      assert.matches("Caused by: org.apache.kafka.common.errors.RecordTooLargeException: ", s.tasks[1].trace, 1, true)
+    end
+    local states = proc.wait_for("the ends of the transactions", function()
+      local states = transactions(broker)
+      for i = 1, n do
+        if states[("%s-refused%d-0"):format(worker.id, i)] == "Ongoing" then return false end
+      end
+      return states
+    end, 40)
+    for i = 1, n do
+      assert.not_equal("CompleteCommit", states[("%s-refused%d-0"):format(worker.id, i)])
+      assert.same({}, committed(broker, topics[i]))
+      assert.same({}, worker:offsets("refused" .. i))
+      worker:request("DELETE", "/connectors/refused" .. i)
+    end
+  end)
+
   it("keep a transaction of an interval open, and commit it when they are stopped", function()
     local file, topic = proc.tmpdir "intv" .. "/i.txt", kafka.unique "intv"
     proc.write(file, "i1\ni2\n")

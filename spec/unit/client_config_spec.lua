@@ -117,8 +117,8 @@ describe("client settings", function()
   it("become transactional", function()
     local p = config(P, {}, { ["producer.override.transactional.id"] = "t",
       ["producer.override.transaction.timeout.ms"] = "9000",
-      ["producer.override.max.in.flight.requests.per.connection"] = "50" }) -- as librdkafka wants it
-    assert.same({ "true", "9000", "5", "all" }, { p["enable.idempotence"], p["message.timeout.ms"],
+      ["producer.override.max.in.flight.requests.per.connection"] = "50" })
+    assert.same({ "true", "9000", "1", "all" }, { p["enable.idempotence"], p["message.timeout.ms"],
       p["max.in.flight.requests.per.connection"], p.acks })
     accepted(P, p)
   end)
