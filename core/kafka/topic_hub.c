@@ -3,8 +3,8 @@
  * Lock: hub.lock (topic_hub_internal.h says what it guards). spec/kafka/storage_spec.lua
  *
  * Two readers, because fetch.wait.max.ms cannot change: the fast one (10 ms) reads to the end and stays for a
- * moment, the slow one (500 ms, one request twice a second when idle) takes over. While both run, a record
- * is taken once: by its offset.
+ * moment, the slow one (500 ms, one request twice a second when idle) takes over. Until that one is where the
+ * fast one has stopped, a record is taken once: by its offset.
  */
 #include "kafka/topic_hub.h"
 #include "base/alloc.h"
@@ -212,8 +212,9 @@ static void take_record(lc_topic_hub_t *hub, lc_hub_topic_t *t, const rd_kafka_m
         lc_hub_record_t r = {.topic = t->name, .partition = m->partition, .offset = m->offset};
 
         /* written by this thread only, so read without the lock */
-        if (hub->fast.client && hub->slow.client && m->offset < t->position[m->partition])
+        if (t->behind[m->partition] && m->offset < t->position[m->partition])
                 return; /* the other reader had it */
+        t->behind[m->partition] = t->behind[m->partition] && hub->fast.client;
         r.timestamp = rd_kafka_message_timestamp(m, &type);
         r.key = m->key;
         r.key_len = m->key_len;
@@ -249,8 +250,10 @@ static bool serve_reader(lc_topic_hub_t *hub, lc_hub_reader_t *r)
                                 } else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
                                         /* behind markers of transactions and aborted records */
                                         pthread_mutex_lock(&hub->lock);
-                                        if (m->offset > t->position[m->partition])
+                                        if (m->offset >= t->position[m->partition]) {
                                                 t->position[m->partition] = m->offset;
+                                                t->behind[m->partition] &= hub->fast.client != NULL;
+                                        }
                                         pthread_mutex_unlock(&hub->lock);
                                         moved = true;
                                 } else if (lc_kafka_err_kind(m->err) != LC_RETRIABLE) {
@@ -344,7 +347,7 @@ static void start_slow(lc_topic_hub_t *hub)
                         /* until the slow one is there the fast one listens to the empty ones too */
                         if (!t->reading[p])
                                 lc_hub_reader_start(&hub->fast, t, p, t->position[p]);
-                        t->reading[p] = true;
+                        t->reading[p] = t->behind[p] = true;
                         lc_hub_reader_start(&hub->slow, t, p, t->position[p]);
                 }
         hub->swap_at = lc_now_ms() + OVERLAP_MS;
@@ -773,20 +776,8 @@ void lc_topic_hub_free(lc_topic_hub_t *hub)
                 rd_kafka_queue_io_event_enable(hub->reports, -1, NULL, 0);
                 rd_kafka_queue_destroy(hub->reports);
         }
-        for (int i = 0; i < hub->ntopics; i++) {
-                lc_hub_topic_t *t = hub->topics[i];
-                if (t->out)
-                        rd_kafka_topic_destroy(t->out);
-                free(t->name);
-                free(t->setting);
-                free(t->purpose);
-                lc_props_free(t->settings);
-                free(t->position);
-                free(t->first_end);
-                free(t->reading);
-                free(t->end);
-                free(t);
-        }
+        for (int i = 0; i < hub->ntopics; i++)
+                lc_hub_topic_free(hub->topics[i]);
         lc_kafka_close(hub->producer);
         if (hub->waker.fd >= 0)
                 lc_waker_close(&hub->waker);

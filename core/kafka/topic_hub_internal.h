@@ -30,6 +30,7 @@ struct lc_hub_topic {
         rd_kafka_topic_t *out;    /* of the producer */
         int npartitions;          /* L */
         int64_t *position;        /* L: next offset of each partition */
+        bool *behind;             /* the slow reader may still give what the fast one has given */
         int64_t *first_end;       /* where the first read ends */
         bool *reading;            /* the fast reader was started on it */
         int64_t *end;             /* L: of the last query */
@@ -78,6 +79,7 @@ void lc_hub_reader_close(lc_hub_reader_t *r);
  * had are marked failed. Returns -1 when the hub was told to quit. */
 int lc_hub_bring_up(lc_topic_hub_t *hub);
 /* Mark under the lock and wake everybody. */
+void lc_hub_topic_free(lc_hub_topic_t *t);
 void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err);
 /* Latest offsets of one topic into out[]; -1 with err. */
 int lc_hub_query_ends(rd_kafka_t *rk, lc_hub_topic_t *const *topics, int n, int64_t time, int ms,

@@ -99,6 +99,22 @@ void lc_topic_hub_expect_markers(lc_topic_hub_t *hub)
         hub->markers = true;
 }
 
+void lc_hub_topic_free(lc_hub_topic_t *t)
+{
+        if (t->out)
+                rd_kafka_topic_destroy(t->out);
+        free(t->name);
+        free(t->setting);
+        free(t->purpose);
+        lc_props_free(t->settings);
+        free(t->position);
+        free(t->behind);
+        free(t->first_end);
+        free(t->reading);
+        free(t->end);
+        free(t);
+}
+
 void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err)
 {
         pthread_mutex_lock(&t->hub->lock);
@@ -390,6 +406,7 @@ int lc_hub_bring_up(lc_topic_hub_t *hub)
                 pthread_mutex_lock(&hub->lock);
                 t->npartitions = counts[i];
                 t->position = lc_calloc((size_t)counts[i], sizeof(*t->position));
+                t->behind = lc_calloc((size_t)counts[i], sizeof(*t->behind));
                 t->first_end = lc_calloc((size_t)counts[i], sizeof(*t->first_end));
                 t->end = lc_calloc((size_t)counts[i], sizeof(*t->end));
                 t->reading = lc_calloc((size_t)counts[i], sizeof(*t->reading));

@@ -86,9 +86,9 @@ describe("hot reload with lines flowing #kafka", function()
       assert.truthy(line:find "^P%-%d+ created v%d v%d$", line)
     end
     local r = oracle.check(values, "P", n)
-    assert.same({ lost = {}, duplicates = 0, disorder = 0, seen = n }, r)
+    assert.same({ lost = {}, duplicates = 0, disorder = 0, seen = n, largest = n }, r)
     local sent = oracle.check(broker:values(id), "P", n)
-    assert.same({ lost = {}, duplicates = 0, disorder = 0, seen = n }, sent)
+    assert.same({ lost = {}, duplicates = 0, disorder = 0, seen = n, largest = n }, sent)
     assert.equal(before, configs())
   end)
 
