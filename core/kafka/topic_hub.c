@@ -259,6 +259,7 @@ static bool serve_reader(lc_topic_hub_t *hub, lc_hub_reader_t *r)
                                 } else if (lc_kafka_err_kind(m->err) != LC_RETRIABLE) {
                                         lc_log(LC_ERROR, "KAFKA", "Error polling: %s-%d: %s", t->name,
                                                (int)m->partition, rd_kafka_message_errstr(m));
+                                        lc_hub_refused(hub, t, m->err);
                                 }
                         }
                         rd_kafka_message_destroy(m);
@@ -446,18 +447,20 @@ static int ensure_running(lc_topic_hub_t *hub, lc_err_t *err)
 int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *err)
 {
         lc_topic_hub_t *hub = t->hub;
+        int64_t end = hub->start_ms ? lc_now_ms() + hub->start_ms : INT64_MAX;
         int rc = -1;
 
         if (ensure_running(hub, err) < 0)
                 return -1;
         pthread_mutex_lock(&hub->lock);
         hub->stop = stop;
-        while (!t->at_end && !t->failed && !lc_stopped(stop))
+        while (!t->at_end && !t->failed && !lc_stopped(stop) && lc_now_ms() < end)
                 wait_changed(hub, lc_now_ms() + FLUSH_SLICE_MS);
         if (t->failed && err && !err->kind)
                 *err = t->error;
         else if (!t->failed && !t->at_end)
-                lc_err_set(err, LC_FATAL, 0, "Stopped while waiting for topic '%s'", t->name);
+                lc_err_set(err, LC_FATAL, 0, "%s while waiting for topic '%s'",
+                           lc_stopped(stop) ? "Stopped" : "Timed out", t->name);
         else if (t->at_end)
                 rc = 0;
         pthread_mutex_unlock(&hub->lock);

@@ -48,6 +48,9 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
 /* Some writers use transactions. The position passes their markers only with an empty fetch, so that reading to
  * the end would wait half a second for it: fetches wait less. Before the start; read_committed implies it. */
 void lc_topic_hub_expect_markers(lc_topic_hub_t *hub);
+/* Of a connector's own topic: what is denied fails the start, as does a broker that is not there within ms (0: it is
+ * waited for). The worker's own topics are waited for until somebody mends them. Before the start. */
+void lc_topic_hub_impatient(lc_topic_hub_t *hub, int ms);
 lc_hub_topic_t *lc_topic_hub_add(lc_topic_hub_t *hub, const lc_hub_topic_conf_t *conf); /* before any start */
 void lc_topic_hub_free(lc_topic_hub_t *hub); /* what is out fails; joins the thread */
 /* The id of the cluster, malloc'ed. NULL after api_ms or on *stop. */

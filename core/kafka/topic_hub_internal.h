@@ -54,6 +54,8 @@ struct lc_topic_hub {
         lc_props_t *consumer_conf;
         char *servers;
         bool markers; /* transactions are to be expected */
+        bool impatient;
+        int start_ms; /* 0: as long as it takes */
         int api_ms;
         lc_waker_t waker;
         lc_hub_reader_t fast, slow;
@@ -79,6 +81,8 @@ void lc_hub_reader_close(lc_hub_reader_t *r);
  * had are marked failed. Returns -1 when the hub was told to quit. */
 int lc_hub_bring_up(lc_topic_hub_t *hub);
 /* Mark under the lock and wake everybody. */
+/* An impatient hub: fails the topic (NULL: all) if this says that it is denied. Returns whether it does. */
+bool lc_hub_refused(lc_topic_hub_t *hub, lc_hub_topic_t *t, rd_kafka_resp_err_t code);
 void lc_hub_topic_free(lc_hub_topic_t *t);
 void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err);
 /* Latest offsets of one topic into out[]; -1 with err. */

@@ -126,6 +126,30 @@ void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err)
         pthread_mutex_unlock(&t->hub->lock);
 }
 
+void lc_topic_hub_impatient(lc_topic_hub_t *hub, int ms)
+{
+        hub->impatient = true;
+        hub->start_ms = ms;
+}
+
+bool lc_hub_refused(lc_topic_hub_t *hub, lc_hub_topic_t *t, rd_kafka_resp_err_t code)
+{
+        bool denied = code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+                      code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+
+        for (int i = 0; i < hub->ntopics && hub->impatient && denied; i++) {
+                lc_err_t err;
+
+                if (t && t != hub->topics[i])
+                        continue;
+                lc_err_clear(&err);
+                lc_kafka_err_set(&err, NULL, code, NULL, "Cannot read topic '%s'", hub->topics[i]->name);
+                err.kind = LC_FATAL;
+                lc_hub_fail(hub->topics[i], &err);
+        }
+        return hub->impatient && denied;
+}
+
 /* Partition counts of all topics, waiting for a broker for ever. */
 static int look(lc_topic_hub_t *hub, int *counts)
 {
@@ -140,6 +164,8 @@ static int look(lc_topic_hub_t *hub, int *counts)
                 if (lc_kafka_topic_partitions(hub->fast.client->rk, names, hub->ntopics, counts, SLICE_MS,
                                               &err) == 0)
                         return 0;
+                if (lc_hub_refused(hub, NULL, err.code))
+                        break;
                 say_waiting(hub, since, "look up the internal topics", &err);
                 if (!nap(hub, 20))
                         break;
@@ -330,6 +356,8 @@ static int find_offsets(lc_topic_hub_t *hub, lc_hub_topic_t **live, int n)
                     lc_hub_query_ends(hub->fast.client->rk, live, n, RD_KAFKA_OFFSET_BEGINNING, 4 * SLICE_MS,
                                       starts, &err) == 0)
                         return 0;
+                if (lc_hub_refused(hub, NULL, err.code))
+                        break;
                 say_waiting(hub, since, "read the end offsets of the internal topics", &err);
                 if (!nap(hub, 50))
                         break;

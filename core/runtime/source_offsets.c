@@ -4,11 +4,14 @@
 #include "base/log.h"
 #include "config/client_config.h"
 #include "convert/json.h"
+#include "kafka/topic_hub.h"
 #include "runtime/ticket.h"
 #include "storage/kafka_stores.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ASK_MS = 60000 }; /* default.api.timeout.ms */
 
 /* What callbacks see of the own store: gone once the offsets are closed. Lock: gate.lock around its use; inside
  * it only the store's own. */
@@ -73,6 +76,8 @@ lc_source_offsets_t *lc_source_offsets_open(lc_services_t *sv, const char *conne
         suffix = task < 0 ? lc_strdup(connector) : lc_asprintf("%s-%d", connector, task);
         o->own = lc_kafka_own_offsets_new(sv->config, config, topic, suffix, &o->hub, err);
         free(suffix);
+        if (o->hub) /* a task waits for its broker; who only asks (REST, a connector's script) has Java's patience */
+                lc_topic_hub_impatient(o->hub, task < 0 ? ASK_MS : 0);
         o->gate = lc_calloc(1, sizeof(*o->gate));
         o->gate->refs = 1;
         o->gate->own = o->own;

@@ -122,6 +122,26 @@ describe("exactly-once sources", function()
     end
   end)
 
+  it("fail when their own offsets topic is denied, GET offsets says so, and both recover", function()
+    local own = kafka.unique "denied-own"
+    broker:produce(own, { "not an offset" })
+    assert.is_true(broker:topic_setting(own, "cleanup.policy=compact"))
+    local args = { "--deny-principal", me, "--operation", "Read", "--topic", own }
+    assert.is_true(broker:tool(acl, "--add", unpack(args)))
+    local f = flow("own-denied", { ["offsets.storage.topic"] = own })
+    f:append(2)
+    assert.matches("org.apache.kafka.common.errors.TopicAuthorizationException: ", eos.wait_failed(worker, "own-denied"), 1, true)
+    for _ = 1, 10 do
+      local code, text = worker:request("GET", "/connectors/own-denied/offsets")
+      assert.equal(500, code)
+      assert.matches(own, text, 1, true)
+    end
+    assert.is_true(broker:tool(acl, "--remove", "--force", unpack(args)))
+    restart "own-denied"
+    complete(f)
+    assert.equal(4, worker:offsets "own-denied"[1].offset.position)
+  end)
+
   it("make a missing offsets topic of their own as the worker's one is made", function()
     local own = kafka.unique "own"
     local f = flow("missing", { ["offsets.storage.topic"] = own })
