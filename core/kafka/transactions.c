@@ -125,18 +125,28 @@ int lc_txn_begin(lc_producer_t *p, lc_err_t *err)
         return e ? failed(rk, e, "Cannot begin a transaction", err) : 0;
 }
 
-void lc_txn_reason(lc_producer_t *p, lc_err_t *err)
+/* Why the open transaction can only be aborted; NULL: it can go on. */
+static rd_kafka_error_t *abort_reason(rd_kafka_t *rk)
 {
-        rd_kafka_t *rk = lc_producer_handle(p);
         /* valid in no state that an open transaction can have: says why, and changes nothing */
         rd_kafka_error_t *e = rd_kafka_begin_transaction(rk);
 
-        if (e && rd_kafka_error_txn_requires_abort(e)) {
-                lc_err_clear(err);
-                failed(rk, e, "The transaction cannot go on", err);
-        } else if (e) {
+        if (e && !rd_kafka_error_txn_requires_abort(e)) {
                 rd_kafka_error_destroy(e);
+                e = NULL;
         }
+        return e;
+}
+
+void lc_txn_reason(lc_producer_t *p, lc_err_t *err)
+{
+        rd_kafka_t *rk = lc_producer_handle(p);
+        rd_kafka_error_t *e = abort_reason(rk);
+
+        if (!e)
+                return;
+        lc_err_clear(err);
+        failed(rk, e, "The transaction cannot go on", err);
 }
 
 /* A plain flush never sees reports that nobody serves; a short one ends the linger. */
@@ -173,29 +183,22 @@ int lc_txn_commit(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_
         return rc ? rc : through(p, rd_kafka_commit_transaction, &pt, "Cannot commit the transaction", err);
 }
 
-/* A delivery has failed: what waits is not sent any more, nor given back before the abort. */
-static bool only_abort_helps(rd_kafka_t *rk)
-{
-        rd_kafka_error_t *e = rd_kafka_begin_transaction(rk); /* see lc_txn_reason() */
-        bool yes = e && rd_kafka_error_txn_requires_abort(e);
-
-        if (e)
-                rd_kafka_error_destroy(e);
-        return yes;
-}
-
 int lc_txn_abort(lc_producer_t *p, int ms, lc_txn_quit_fn *quit, void *arg, lc_err_t *err)
 {
         patience_t pt = patience(ms, quit, arg),
                    first = patience(ms && ms / 2 < DRAIN_MS ? ms / 2 : DRAIN_MS, quit, arg);
         rd_kafka_t *rk = lc_producer_handle(p);
+        rd_kafka_error_t *e = abort_reason(rk);
         lc_err_t why;
         int rc;
 
         /* What is purged before its partition was added to the transaction leaves librdkafka (2.0.2) believing
-         * in a transaction that the broker does not know, which ends the producer: let it arrive. */
+         * in a transaction that the broker does not know, which ends the producer: let it arrive. After a failed
+         * delivery it does not: nothing is sent any more, nor given back before the abort. */
         lc_err_clear(&why);
-        if (!only_abort_helps(rk))
+        if (e)
+                rd_kafka_error_destroy(e);
+        else
                 drain(p, &first, &why);
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         while (lc_producer_outstanding(p) && !rd_kafka_fatal_error(rk, NULL, 0)) {

@@ -45,7 +45,7 @@ void lc_new_topics_free(lc_new_topics_t *n)
         free(n);
 }
 
-static void await(lc_new_topics_t *n, const char *name)
+void lc_new_topics_await(lc_new_topics_t *n, const char *name)
 {
         int64_t end = lc_now_ms() + WAIT_MS;
         size_t len = strlen(name);
@@ -60,18 +60,4 @@ static void await(lc_new_topics_t *n, const char *name)
         while (!n->stop(n->arg) && lc_now_ms() < end &&
                !lc_producer_topic_partitions(n->producer, name, WAIT_MS, NULL))
                 lc_producer_poll(n->producer, AGAIN_MS);
-}
-
-void lc_new_topics_await(lc_new_topics_t *n, const lc_record_t *records, uint32_t count)
-{
-        const char *last = NULL;
-
-        for (uint32_t i = 0; i < count; i++) {
-                const lc_record_t *r = &records[i];
-
-                if (r->state != LC_REC_NEW || r->topic == last)
-                        continue;
-                last = r->topic;
-                await(n, last);
-        }
 }

@@ -11,14 +11,13 @@
  */
 #ifndef LC_RUNTIME_NEW_TOPICS_H
 #define LC_RUNTIME_NEW_TOPICS_H
-#include "data/record.h"
 #include "kafka/producer.h"
 
 typedef struct lc_new_topics lc_new_topics_t;
 /* stop: ends a wait. */
 lc_new_topics_t *lc_new_topics_new(lc_producer_t *producer, bool (*stop)(void *arg), void *arg);
 void lc_new_topics_free(lc_new_topics_t *n); /* NULL is fine */
-/* Waits up to a second for each topic of records[0..n) with state LC_REC_NEW that was not asked for before. */
-void lc_new_topics_await(lc_new_topics_t *n, const lc_record_t *records, uint32_t count);
+/* Waits up to a second for a topic that was not asked for before. */
+void lc_new_topics_await(lc_new_topics_t *n, const char *name);
 
 #endif

@@ -66,6 +66,8 @@ void lc_source_tend_offsets(lc_source_t *s); /* harvest; commit when it is time 
 void lc_source_commit_now(lc_source_t *s, int64_t end);
 void lc_source_final_commit(lc_source_t *s);
 void lc_source_committed(lc_source_t *s); /* the script's commit */
+/* What is acknowledged becomes committable. -1: an offset cannot be written as JSON; the log says so. */
+int lc_source_harvest(lc_source_t *s, lc_err_t *err);
 void lc_source_abandon_commit(lc_source_t *s);
 
 /* source_transaction.c. -1: the task fails. */
@@ -77,6 +79,7 @@ void lc_source_txn_enter(lc_source_t *s); /* the loop begins, or goes on after a
 void lc_source_txn_before_poll(
         lc_source_t *s); /* what the script asks for from here on is of the next batch */
 uint32_t lc_source_txn_section(const lc_source_t *s); /* the end of what may be sent before one ends */
+void lc_source_txn_await_topic(lc_source_t *s, const char *topic);
 int lc_source_txn_begin(lc_source_t *s, lc_err_t *err);
 /* Offsets are written for records that are not sent yet: no end of the transaction before they are. */
 bool lc_source_txn_amid(const lc_source_t *s);

@@ -64,17 +64,24 @@ void lc_source_committed(lc_source_t *s)
         lc_task_call_failed(s->t, &err);
 }
 
+int lc_source_harvest(lc_source_t *s, lc_err_t *err)
+{
+        lc_err_clear(err);
+        if (!lc_tracker_harvest(s->tracker, err))
+                return 0;
+        lc_log(LC_ERROR, "OFFSET",
+               "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets under "
+               "namespace %s. %s",
+               s->t->connector, err->msg);
+        return -1;
+}
+
+/* At least once the others are committed all the same. */
 static void harvest(lc_source_t *s)
 {
         lc_err_t err;
 
-        lc_err_clear(&err);
-        if (lc_tracker_harvest(s->tracker, &err))
-                lc_log(LC_ERROR, "OFFSET",
-                       "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets "
-                       "under "
-                       "namespace %s. %s",
-                       s->t->connector, err.msg);
+        lc_source_harvest(s, &err);
 }
 
 static void start_commit(lc_source_t *s)

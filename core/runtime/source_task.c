@@ -261,16 +261,18 @@ static int ensure_topics(source_t *s, uint32_t *until, lc_err_t *err)
         const char *last = NULL;
 
         *until = s->to;
-        if (!s->creation)
+        if (!s->creation && !s->txn)
                 return 0;
         for (uint32_t i = s->at; i < s->to; i++) {
                 const lc_record_t *r = &s->batch->records[i];
                 if (r->state != LC_REC_NEW || r->topic == last)
                         continue;
-                if (lc_topic_creation_ensure(s->creation, r->topic, err)) {
+                if (s->creation && lc_topic_creation_ensure(s->creation, r->topic, err)) {
                         *until = i;
                         return -1;
                 }
+                if (s->txn)
+                        lc_source_txn_await_topic(s, r->topic);
                 last = r->topic;
         }
         return 0;

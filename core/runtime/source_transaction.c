@@ -479,15 +479,16 @@ static int harvest(lc_source_t *s, lc_err_t *err)
 {
         lc_err_t why;
 
-        lc_err_clear(&why);
-        if (!lc_tracker_harvest(s->tracker, &why))
+        if (!lc_source_harvest(s, &why))
                 return 0;
-        lc_log(LC_ERROR, "OFFSET",
-               "CRITICAL: Failed to serialize offset data, making it impossible to commit offsets under "
-               "namespace %s. %s",
-               s->t->connector, why.msg);
         why.kind = LC_FATAL;
         return lc_source_txn_failed(s, &why, err);
+}
+
+static int too_late(lc_err_t *why, const char *text)
+{
+        return lc_err_set_cls(why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException", "%s",
+                              text);
 }
 
 /* Begins a transaction if none is open. */
@@ -513,8 +514,7 @@ static int end_transaction(lc_source_t *s, const lc_offset_entry_t *entries, siz
         if (lc_producer_copied(s->producer, NULL, rc < 0 && why->kind == LC_FENCED ? NULL : why) && !rc)
                 rc = -1;
         if (rc > 0)
-                rc = lc_err_set_cls(why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
-                                    "The transaction could not be committed in time");
+                rc = too_late(why, "The transaction could not be committed in time");
         return rc;
 }
 
@@ -545,8 +545,7 @@ static int wait_for_letters(lc_source_t *s, lc_err_t *err)
         if (!lc_letters_pending(t->letters))
                 return 0;
         if (!lc_letters_check(t->letters, &why))
-                lc_err_set_cls(&why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
-                               "The dead letters of records before the commit could not be written in time");
+                too_late(&why, "The dead letters of records before the commit could not be written in time");
         return lc_source_txn_failed(s, &why, err);
 }
 
@@ -605,8 +604,7 @@ static int offsets_first(lc_source_t *s, lc_err_t *err)
         lc_err_clear(&why);
         rc = write_offsets(s, x->entries, x->nentries, &why);
         if (rc > 0)
-                rc = lc_err_set_cls(&why, LC_FATAL, 0, "org.apache.kafka.common.errors.TimeoutException",
-                                    "The offsets of a batch could not be written in time");
+                rc = too_late(&why, "The offsets of a batch could not be written in time");
         if (rc)
                 return lc_source_txn_failed(s, &why, err);
         lc_err_clear(&again); /* what this says the caller hears, too, who sends them all */
@@ -614,12 +612,16 @@ static int offsets_first(lc_source_t *s, lc_err_t *err)
         return 0;
 }
 
+void lc_source_txn_await_topic(lc_source_t *s, const char *topic)
+{
+        lc_new_topics_await(s->txn->topics, topic);
+}
+
 int lc_source_txn_begin(lc_source_t *s, lc_err_t *err)
 {
         txn_t *x = s->txn;
         lc_err_t why;
 
-        lc_new_topics_await(x->topics, &s->batch->records[s->at], s->to - s->at);
         if (x->open)
                 return 0;
         lc_err_clear(&why);
