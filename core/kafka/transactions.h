@@ -5,7 +5,7 @@
  * Threads:   the producer's owner. fence: any thread, its producers are its own.
  * Errors:    LC_FENCED: another producer has the id, or the broker gave the transaction up; LC_RETRIABLE: no
  *            answer in time; LC_FATAL else. After a failed commit only abort or destroy help.
- * Source:    worker-tasks 4, reference librdkafka 1.   Tests: spec/unit/transactions_spec.lua, spec/kafka
+ * Source:    worker-tasks 4, reference librdkafka 1.   Tests: spec/unit/exactly_once_spec.lua, spec/kafka
  */
 #ifndef LC_KAFKA_TRANSACTIONS_H
 #define LC_KAFKA_TRANSACTIONS_H

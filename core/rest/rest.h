@@ -4,7 +4,7 @@
  * Threads:   libmicrohttpd's (epoll, one or few): a request is parsed, handed to the herder, its connection
  *            suspended and resumed with the answer; never a thread a connection. Every suspended request has
  *            a deadline (90 s; health 10 s); lc_rest_stop answers all before the daemon ends.
- * Source:    reference rest.md, golden/rest.   Tests: spec/unit/rest_spec.lua, spec/golden/rest_spec.lua
+ * Source:    reference rest.md, golden/rest.   Tests: spec/unit/rest_spec.lua, spec/golden/rest_raw_spec.lua
  */
 #ifndef LC_REST_REST_H
 #define LC_REST_REST_H

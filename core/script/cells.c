@@ -1,4 +1,4 @@
-/* cells.c - see cells.h. The script's thread. Spec: spec/unit/cells_spec.lua, spec/golden/smt_spec.lua. */
+/* cells.c - see cells.h. The script's thread. Spec: spec/unit/chain_spec.lua, spec/golden/smt_spec.lua. */
 #include "script/cells.h"
 #include "base/alloc.h"
 #include "data/validate.h"

@@ -7,7 +7,7 @@
  * Threads:   the script's.
  * Ownership: everything made lives in the batch's arena; schemas are held by the batch.
  * Errors:    NULL or -1 without an error is "memory is out"; with one it carries Connect's message.
- * Tests:     spec/unit/cells_spec.lua, spec/golden/smt_spec.lua
+ * Tests:     spec/unit/chain_spec.lua, spec/golden/smt_spec.lua
  */
 #ifndef LC_SCRIPT_CELLS_H
 #define LC_SCRIPT_CELLS_H

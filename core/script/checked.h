@@ -10,7 +10,7 @@
  * call in it 1.01 -> 2.08 ns) and 10 to 15 ns where it is interpreted (4.1 -> 16.5, 12 -> 41 ns). The Redact of
  * docs/authoring.md has three a record: nothing that can be told from noise in 1.4 us when compiled, 48 ns of
  * 2.2 us when interpreted. Measured by ./dev bench checked.
- * Threads: any. Tests:     spec/unit/checked_spec.lua
+ * Threads: any. Tests:     spec/unit/stuck_spec.lua
  */
 #ifndef LC_SCRIPT_CHECKED_H
 #define LC_SCRIPT_CHECKED_H

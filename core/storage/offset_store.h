@@ -5,7 +5,7 @@
  * again, else it is ["connector",<canonical partition>] by the default partitioner.
  * Threads:   get, list and set from any thread.
  * Ownership: buffers are the caller's; `done` is called exactly once, on any thread, also after stop.
- * Source:    storage.md 5, standalone.md 5.3.   Tests: spec/unit/offset_store_spec.lua, spec/kafka
+ * Source:    storage.md 5, standalone.md 5.3.   Tests: spec/unit/offset_file_spec.lua, spec/kafka
  */
 #ifndef LC_STORAGE_OFFSET_STORE_H
 #define LC_STORAGE_OFFSET_STORE_H
