@@ -33,8 +33,8 @@ if not (arg and cases[arg[1]]) then
 end
 
 local name, way, jit_on = arg[1], arg[2], arg[3] == "on"
-package.path = "./lua/?.lua;./lua/?/init.lua;" .. package.path
-local lib = ffi.load(os.getenv "LUACONNECT_LIB" or "build/libluaconnect.so", true) -- kept, else unloaded
+package.path = "./?.lua;./lua/?.lua;./lua/?/init.lua;" .. package.path
+local lib = require("spec.support.library").core()
 ffi.cdef [[
 typedef struct { char *p; size_t len, cap; bool oom; } lcb_buf;
 void lc_checked_text(const char *text, size_t n, int way, lcb_buf *out);
@@ -70,4 +70,3 @@ for _ = 1, 9 do
   best = math.min(best, (os.clock() - start) / calls / cases[name][1] * 1e9)
 end
 print(best)
-assert(lib)

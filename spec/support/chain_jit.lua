@@ -6,7 +6,7 @@
 --   luajit spec/support/chain_jit.lua source|sink DIR LINES         FileStream's poll and put, LINES a batch
 local ffi = require "ffi"
 package.path = "./lua/?.lua;./lua/?/init.lua;./?.lua;" .. package.path
-local lib = ffi.load(os.getenv "LUACONNECT_LIB" or "build/libluaconnect.so", true) -- kept: the collector would unload it
+require("spec.support.library").core()
 local fx = require "connect.ffi"
 local C = fx.C
 ffi.cdef [[
@@ -115,4 +115,3 @@ for i = 1, BATCHES do
   C.lc_batch_unref(b)
 end
 print_all()
-assert(lib)

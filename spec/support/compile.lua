@@ -2,6 +2,7 @@
 -- threads. The code sees core/ and is linked against nothing: symbols of the core come from the library
 -- that spec.support.core has loaded globally.
 local ffi = require "ffi"
+local library = require "spec.support.library"
 
 local _M = {}
 
@@ -17,7 +18,7 @@ function _M.library(source, cdef)
   assert(os.execute(("env -u LD_PRELOAD %s -std=c11 -D_GNU_SOURCE -O1 -g %s -fPIC -shared -Icore -o %s.so %s.c")
     :format(cc, flags, name, name)) == 0, "the C part of the spec does not compile")
   ffi.cdef(cdef)
-  local lib = ffi.load(name .. ".so")
+  local lib = library.load(name .. ".so")
   os.remove(name .. ".c")
   os.remove(name .. ".so")
   return lib

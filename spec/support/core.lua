@@ -1,6 +1,7 @@
 -- spec/support/core.lua: the C core for specs. Declarations come from the headers themselves, so a spec
 -- cannot disagree with the code: the compiler preprocesses them, what came from core/ is given to ffi.cdef.
 local ffi = require "ffi"
+local library = require "spec.support.library"
 
 local _M = {}
 local declared, lib = {}, nil
@@ -41,7 +42,7 @@ end
 
 --- The library named by $LUACONNECT_LIB (default build/libluaconnect.so), loaded once.
 function _M.lib()
-  if not lib then lib = ffi.load(os.getenv "LUACONNECT_LIB" or "build/libluaconnect.so", true) end
+  lib = lib or library.core()
   return lib
 end
 

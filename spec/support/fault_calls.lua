@@ -2,6 +2,7 @@
 -- process, in a child of it, or in a worker. Counted are only calls that the core itself makes.
 local ffi = require "ffi"
 local core = require "spec.support.core"
+local library = require "spec.support.library"
 local proc = require "spec.support.proc"
 
 ffi.cdef [[
@@ -63,7 +64,7 @@ local lib
 local function here()
   if not lib then
     core.lib()
-    lib = ffi.load(_M.object())
+    lib = library.load(_M.object())
     assert(lib.fault_calls_install() > 0, "the core's calls were not found")
   end
   return lib.fault_calls

@@ -1,6 +1,7 @@
 -- herder.lua: the distributed herder between simulated neighbours (spec/unit/herder_sim.c), for herder_spec.lua and
 -- herder_cluster_spec.lua. What happens is heard as lines of a trace.
 local core = require "spec.support.core"
+local library = require "spec.support.library"
 local plugins = require "spec.support.plugins"
 local C, ffi = core.load {
   "base/err.h", "base/props.h", "base/buf.h", "base/clock.h", "config/worker_config.h", "config/plugin.h",
@@ -49,7 +50,7 @@ local function build_sim()
     spec/unit/herder_sim.c $(ls core/herder/*.c | grep -v -e assignor)]])
     :format(os.getenv "CC" or "cc", flags, so):gsub("\n", " ")
   assert(os.execute(build) == 0, "the simulation does not compile")
-  lib = ffi.load(so)
+  lib = library.load(so)
   os.remove(so)
 end
 local sim = setmetatable({}, { __index = function(_, name)
