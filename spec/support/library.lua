@@ -4,15 +4,17 @@
 local ffi = require "ffi"
 ffi.cdef "void *dlopen(const char *path, int flags); char *dlerror(void);"
 
-local RTLD_NOW, RTLD_GLOBAL, RTLD_NODELETE = 0x2, 0x100, 0x1000
+-- Lazy, as ffi.load does: what a spec compiles may name functions of the core, which comes later.
+local RTLD_LAZY, RTLD_GLOBAL, RTLD_NODELETE = 0x1, 0x100, 0x1000
+local dlerror = ffi.C.dlerror -- found now: to look it up after a failure would be a call of the loader that forgets why
 
 local _M = {}
 
 --- Loads the library at `path` (a path, no bare name) for the rest of the process; `global`: others may use its symbols,
 -- as ffi.C does. Returns the namespace; an error says what the loader says.
 function _M.load(path, global)
-  local flags = RTLD_NOW + RTLD_NODELETE + (global and RTLD_GLOBAL or 0)
-  if ffi.C.dlopen(path, flags) == nil then error(ffi.string(ffi.C.dlerror()), 2) end
+  local flags = RTLD_LAZY + RTLD_NODELETE + (global and RTLD_GLOBAL or 0)
+  if ffi.C.dlopen(path, flags) == nil then error(ffi.string(dlerror()), 2) end
   return ffi.load(path, global)
 end
 
