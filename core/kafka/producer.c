@@ -33,7 +33,7 @@ struct lc_producer {
         lc_local_producer_t *local; /* not NULL: nothing else is used */
         lc_kafka_client_t *client;
         lc_props_t *conf;
-        int64_t batch_size; /* bytes; 0: a record a batch */
+        int64_t batch_size; /* of conf */
         bool shrink;        /* a batch was refused: smaller ones as soon as nothing is out */
         rd_kafka_queue_t *queue;
         lc_delivery_fn *on_report;
@@ -80,6 +80,27 @@ static void close_client(lc_producer_t *p)
         lc_kafka_close(p->client);
 }
 
+/* Bytes; 0: a record a batch. */
+static int64_t batch_size(const lc_props_t *conf)
+{
+        if (!strcmp(lc_props_get_or(conf, "batch.num.messages", ""), "1"))
+                return 0;
+        return strtoll(lc_props_get_or(conf, "batch.size", "1000000"), NULL, 10);
+}
+
+bool lc_producer_smaller(lc_props_t *conf)
+{
+        int64_t now = batch_size(conf);
+        char bytes[24];
+
+        snprintf(bytes, sizeof(bytes), "%d", SMALL_BATCH);
+        if (now > SMALL_BATCH)
+                lc_props_set(conf, "batch.size", bytes);
+        else if (now)
+                lc_props_set(conf, "batch.num.messages", "1");
+        return now > 0;
+}
+
 lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_delivery_fn *on_report,
                                void *arg, lc_err_t *err)
 {
@@ -90,7 +111,7 @@ lc_producer_t *lc_producer_new(const lc_props_t *conf, lc_waker_t *waker, lc_del
                 return NULL;
         p = lc_calloc(1, sizeof(*p));
         p->conf = lc_props_copy(conf);
-        p->batch_size = strtoll(lc_props_get_or(conf, "batch.size", "1000000"), NULL, 10);
+        p->batch_size = batch_size(conf);
         p->on_report = on_report;
         p->arg = arg;
         p->waker = waker;
@@ -298,21 +319,16 @@ static uint32_t send_run(lc_producer_t *p, rd_kafka_topic_t *rkt, lc_record_t *r
 /* Nothing is out. */
 static int use_smaller_batches(lc_producer_t *p, lc_err_t *err)
 {
-        bool single = p->batch_size <= SMALL_BATCH;
         lc_kafka_client_t *client;
-        char bytes[24];
 
-        snprintf(bytes, sizeof(bytes), "%d", SMALL_BATCH);
-        if (single)
-                lc_props_set(p->conf, "batch.num.messages", "1");
-        else
-                lc_props_set(p->conf, "batch.size", bytes);
+        if (batch_size(p->conf) == p->batch_size) /* else it was made smaller, and opening it failed */
+                lc_producer_smaller(p->conf);
         client = lc_kafka_open(RD_KAFKA_PRODUCER, p->conf, defaults, RD_KAFKA_EVENT_DR, err);
         if (!client)
                 return -1;
         close_client(p);
         attach(p, client);
-        p->batch_size = single ? 0 : SMALL_BATCH;
+        p->batch_size = batch_size(p->conf);
         p->shrink = false;
         return 0;
 }
@@ -390,25 +406,36 @@ int lc_producer_copied(lc_producer_t *p, int64_t *offset, lc_err_t *err)
         return rc;
 }
 
-static void report_copy(lc_producer_t *p, const rd_kafka_message_t *m)
+/* See lc_producer_smaller(). */
+static bool only_the_batch(const lc_producer_t *p, const rd_kafka_message_t *m, size_t size)
 {
-        if (m->err)
-                lc_kafka_err_set(&p->copy_err, p->client->rk, m->err, NULL, "Cannot write to topic '%s'",
-                                 rd_kafka_topic_name(m->rkt));
-        else
-                p->copied_offset = m->offset;
+        return m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE && p->batch_size > 0 &&
+               size <= (size_t)p->batch_size;
 }
 
-/* A topic can refuse a batch (its max.message.bytes) of which it would take each record: Java's producer splits it.
- * With transactions the batch has to fail: what was sent cannot be told from what was not. */
-static bool only_the_batch(const lc_producer_t *p, const lc_record_t *r)
+static void report_copy(lc_producer_t *p, const rd_kafka_message_t *m)
 {
-        return p->batch_size > 0 && java_size(r) <= (size_t)p->batch_size;
+        if (!m->err) {
+                p->copied_offset = m->offset;
+                return;
+        }
+        lc_kafka_err_set(&p->copy_err, p->client->rk, m->err, NULL, "Cannot write to topic '%s'",
+                         rd_kafka_topic_name(m->rkt));
+        if (only_the_batch(p, m, m->key_len + m->len + RECORD_OVERHEAD))
+                p->copy_err.kind = LC_RETRIABLE;
 }
 
 static bool transactional(const lc_producer_t *p)
 {
         return lc_props_has(p->conf, "transactional.id");
+}
+
+static void batch_refused(const lc_producer_t *p, const lc_record_t *r, int code, lc_err_t *err)
+{
+        lc_err_clear(err);
+        lc_err_set_cls(err, LC_RETRIABLE, code, lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
+                       "Topic '%s' takes no batch of up to %lld bytes (max.message.bytes)", r->topic,
+                       (long long)p->batch_size);
 }
 
 /* Records come back as if they were purged, the ones behind them, too, and are sent again in their order. */
@@ -419,15 +446,12 @@ static void take_back(lc_producer_t *p, lc_record_t *r)
         if (!p->shrink) {
                 p->shrink = true;
                 lc_log(LC_WARN, "KAFKA",
-                       "%s: topic '%s' takes no batch of up to %lld bytes (max.message.bytes): %s from here "
-                       "on",
-                       p->client->name, r->topic, (long long)p->batch_size,
-                       p->batch_size > SMALL_BATCH ? "batches of up to 16384 bytes" : "single records");
+                       "%s: topic '%s' takes no batch of up to %lld bytes (max.message.bytes): smaller ones "
+                       "from here on",
+                       p->client->name, r->topic, (long long)p->batch_size);
                 lc_producer_purge(p);
         }
-        lc_err_clear(&err);
-        lc_err_set_cls(&err, LC_RETRIABLE, LC_PURGED, lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
-                       "A batch for topic '%s' was too large", r->topic);
+        batch_refused(p, r, LC_PURGED, &err);
         p->on_report(p->arg, r, &err, NULL);
 }
 
@@ -442,11 +466,16 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
                 lc_delivery_t to = {m->partition, m->offset};
 
                 p->on_report(p->arg, r, NULL, &to);
-        } else if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE && only_the_batch(p, r) &&
-                   !transactional(p)) {
+        } else if (only_the_batch(p, m, java_size(r)) && !transactional(p)) {
                 take_back(p, r);
+        } else if (only_the_batch(p, m, java_size(r))) {
+                lc_err_t err;
+
+                batch_refused(p, r, LC_TOO_LARGE, &err);
+                p->on_report(p->arg, r, &err, NULL);
         } else {
                 lc_err_t err;
+
                 lc_err_clear(&err);
                 lc_kafka_err_set(&err, p->client->rk, m->err, NULL,
                                  "Delivery to topic '%s' partition %d failed", rd_kafka_topic_name(m->rkt),
@@ -454,12 +483,6 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
                 /* librdkafka has retried what can be retried; what arrives is final */
                 if (err.kind == LC_RETRIABLE)
                         err.kind = LC_FATAL;
-                if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE && only_the_batch(p, r))
-                        snprintf(err.detail, sizeof(err.detail),
-                                 "\tbatch.size is %lld: if the topic's max.message.bytes is smaller, a "
-                                 "smaller "
-                                 "producer.override.batch.size helps\n",
-                                 (long long)p->batch_size);
                 p->on_report(p->arg, r, &err, NULL);
         }
 }
@@ -485,7 +508,10 @@ int lc_producer_poll(lc_producer_t *p, int ms)
         return n;
 }
 
-_Static_assert((int)LC_PURGED == (int)RD_KAFKA_RESP_ERR__PURGE_QUEUE, "producer.h names the code");
+_Static_assert((int)LC_PURGED == (int)RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
+                       (int)LC_QUEUE_FULL == (int)RD_KAFKA_RESP_ERR__QUEUE_FULL &&
+                       (int)LC_TOO_LARGE == (int)RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+               "producer.h names the codes");
 
 void lc_producer_purge(lc_producer_t *p)
 {

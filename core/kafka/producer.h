@@ -35,12 +35,16 @@ int lc_producer_send_copy(lc_producer_t *p, const char *topic, int32_t partition
 int lc_producer_copied(lc_producer_t *p, int64_t *offset, lc_err_t *err);
 /* Serve reports for up to ms. Returns their number. */
 int lc_producer_poll(lc_producer_t *p, int ms);
-/* A batch that is too large for its topic, though its records are not, also comes back with LC_PURGED; what is sent
- * from then on goes in smaller batches. */
+/* librdkafka's codes that callers ask for. */
+enum { LC_PURGED = -152, LC_QUEUE_FULL = -184, LC_TOO_LARGE = 10 };
 /* Give up what was not sent yet. It is reported with the code RD_KAFKA_RESP_ERR__PURGE_QUEUE (LC_PURGED)
  * by the next polls; what is on its way is not touched. */
-enum { LC_PURGED = -152 };
 void lc_producer_purge(lc_producer_t *p);
+/* A batch can be too large for its topic (max.message.bytes) though its records are not; Java's producer splits it.
+ * Without transactions it comes back with LC_PURGED, too, and what is sent from then on goes in smaller batches. In
+ * a transaction it cannot be told what was sent from what was not: LC_RETRIABLE with LC_TOO_LARGE, and whoever
+ * aborted it may begin again with a smaller conf. Here: one step smaller. false: it has single records already. */
+bool lc_producer_smaller(lc_props_t *conf);
 size_t lc_producer_outstanding(const lc_producer_t *p); /* sent, report not yet served */
 bool lc_producer_lingers(const lc_producer_t *p);       /* a batch may wait for more records: linger.ms */
 /* Partition count of a topic, asking the cluster up to ms; 0 if it does not exist, -1 with err. */

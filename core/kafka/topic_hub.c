@@ -11,6 +11,7 @@
 #include "base/waker.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "kafka/producer.h"
 #include "kafka/topic_hub_internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -130,6 +131,7 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
          * the real ones, as Java's admin client asks */
         lc_props_set(conf, "allow.auto.create.topics", "false");
         lc_props_set(conf, "isolation.level", "read_uncommitted");
+        lc_producer_smaller(conf); /* a topic that takes Java's batches takes these */
         hub->servers = lc_strdup(lc_props_get_or(producer, "bootstrap.servers", "?"));
         if (lc_waker_init(&hub->waker) < 0) {
                 lc_err_set(err, LC_FATAL, errno, "No descriptor for a wake-up: %s", strerror(errno));

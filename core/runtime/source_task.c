@@ -689,6 +689,8 @@ static int build(lc_task_t *t, lc_err_t *err)
                           ? transactional(t, id, err)
                           : lc_client_config(t->sv->config, LC_CLIENT_PRODUCER, t->config, id, err);
         free(id);
+        for (int i = 0; s->conf && i < t->smaller; i++)
+                lc_producer_smaller(s->conf);
         if (!s->conf || (t->sv->exactly_once && lc_source_txn_new(s, err)) ||
             open_producer(s, err)) /* opened here to find bad settings */
                 return -1;

@@ -69,6 +69,7 @@ typedef struct lc_source_txn {
         size_t ndone;
         bool broken;  /* a delivery failed */
         bool refused; /* because the transaction cannot go on */
+        bool alone;   /* because that record is too large by itself */
         lc_err_t why;
         int64_t commit_end; /* of the commit that runs; 0: as long as it takes */
 } txn_t;
@@ -83,10 +84,21 @@ static bool expired(const txn_t *x, const lc_err_t *cause)
                 (cause->kind == LC_FENCED && x->open && lc_now_ms() - x->opened_at >= x->timeout_ms));
 }
 
+/* What is aborted is polled again, and fits then. */
+static bool batch_too_large(lc_source_t *s, const lc_err_t *cause)
+{
+        return cause->code == LC_TOO_LARGE && cause->kind != LC_DATA && !s->txn->alone &&
+               lc_producer_smaller(s->conf);
+}
+
 int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
 {
-        const lc_task_t *t = s->t;
+        lc_task_t *t = s->t;
 
+        if (batch_too_large(s, cause)) {
+                t->smaller++;
+                t->again = true;
+        }
         *err = *cause;
         if (err->kind != LC_FENCED)
                 err->kind = LC_FATAL;
@@ -449,9 +461,11 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, c
         } else if (!x->aborting && !s->closing && !x->broken) {
                 x->broken = true;
                 x->why = *err;
+                x->alone = err->code == LC_TOO_LARGE && err->kind != LC_RETRIABLE;
                 find_reason(s);
-                lc_log(LC_ERROR, "TASK", "%s failed to send record to %s: %s %s", s->t->label, r->topic,
-                       x->why.msg, x->why.detail);
+                lc_log(err->kind == LC_RETRIABLE ? LC_WARN : LC_ERROR, "TASK",
+                       "%s failed to send record to %s: %s %s", s->t->label, r->topic, x->why.msg,
+                       x->why.detail);
         }
         lc_batch_unref(r->batch);
 }
@@ -468,7 +482,7 @@ static int write_offset(void *arg, const char *key, size_t key_len, int32_t part
                 if (!lc_producer_send_copy(s->producer, topic, partition, key, key_len, offset,
                                            offset ? strlen(offset) : 0, err))
                         return 0;
-                if (err->code != -184 /* the queue is full */ || over(s))
+                if (err->code != LC_QUEUE_FULL || over(s))
                         return -1;
                 lc_err_clear(err);
                 lc_producer_poll(s->producer, FULL_MS);

@@ -261,10 +261,9 @@ static void host_timeout(void *arg, int64_t ms)
         ((lc_task_t *)arg)->after_ms = ms;
 }
 
-static int build(lc_task_t *t, lc_err_t *err)
+/* What stays the same however often the task begins again. */
+static int resolve(lc_task_t *t, lc_err_t *err)
 {
-        const char *size;
-
         t->config = lc_config_resolve(t->sv->config, t->raw_config, err);
         if (!t->config)
                 return -1;
@@ -279,8 +278,13 @@ static int build(lc_task_t *t, lc_err_t *err)
                 return -1;
         t->ops = t->plugin->type == LC_PLUGIN_SOURCE ? &lc_source_task_ops : &lc_sink_task_ops;
         snprintf(t->label, sizeof(t->label), "%s{id=%.40s-%d}", t->ops->java_class, t->connector, t->id);
-        if (lc_tasks_max_check(t->connector, t->config, t->task_count, err))
-                return -1;
+        return lc_tasks_max_check(t->connector, t->config, t->task_count, err);
+}
+
+static int build(lc_task_t *t, lc_err_t *err)
+{
+        const char *size;
+
         lc_operator_init(&t->op, t->connector, t->id, t->ops->role == LC_SCRIPT_SINK_TASK, t->config);
         t->op.wait = wait_between;
         t->op.wait_arg = t;
@@ -391,6 +395,13 @@ void lc_task_end_failed(lc_task_t *t, const char *what, const lc_err_t *err)
                 t->sv->local->failed(t->sv->local->arg, what, err);
 }
 
+static void close_converter(lc_converter_t **cv)
+{
+        if (*cv)
+                (*cv)->cls->destroy(*cv);
+        *cv = NULL;
+}
+
 static void close_all(lc_task_t *t, bool started)
 {
         int limit = t->sv->call_ms;
@@ -411,12 +422,27 @@ static void close_all(lc_task_t *t, bool started)
         t->letters = NULL;
         lc_operator_close(&t->op);
         lc_chain_free(t->chain);
-        if (t->key)
-                t->key->cls->destroy(t->key);
-        if (t->value)
-                t->value->cls->destroy(t->value);
-        if (t->header)
-                t->header->cls->destroy(t->header);
+        t->chain = NULL;
+        close_converter(&t->key);
+        close_converter(&t->value);
+        close_converter(&t->header);
+}
+
+/* It has failed with err: is it ready for one more run? */
+static bool begins_again(lc_task_t *t, bool *started, lc_err_t *err)
+{
+        char *trace;
+
+        if (!t->again || t->broken.kind || lc_task_stopping(t))
+                return false;
+        trace = lc_err_trace(err);
+        lc_log(LC_WARN, "TASK", "%s The task begins again from its committed offsets: %s", t->label, trace);
+        free(trace);
+        close_all(t, *started);
+        lc_script_owner(t, t->sv->call_ms);
+        lc_err_clear(err);
+        *started = t->again = false;
+        return true;
 }
 
 /* What `top -H` and gdb show: CONNECTOR-N, its name cut where the system cuts thread names (15 bytes). */
@@ -453,7 +479,9 @@ static void *task_thread(void *arg)
         name_thread(t);
         lc_script_owner(t, sv->call_ms);
         lc_err_clear(&err);
-        failed = run(t, &started, &err) != 0;
+        failed = resolve(t, &err) || run(t, &started, &err);
+        while (failed && begins_again(t, &started, &err))
+                failed = run(t, &started, &err) != 0;
         if (failed)
                 await_group(t);
         stopped = lc_task_stopping(t); /* a failure while stopping ends UNASSIGNED */

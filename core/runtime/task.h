@@ -1,7 +1,8 @@
 /*
  * task.h - what source and sink tasks share: the thread, its states, statuses, converters, the script.
  *
- * Life (worker-tasks 2): build, [wait while PAUSED], start, execute, close; then FAILED or UNASSIGNED.
+ * Life (worker-tasks 2): build, [wait while PAUSED], start, execute, close; then FAILED or UNASSIGNED, or once more from
+ *            build: `again`.
  * Threads:   the herder's thread calls new, start, stop, cancel, target; everything else is the task's own
  *            thread. Offset stores call back on theirs and only set a flag and wake.
  * Ownership: counted: the worker's map, the thread, and each offset commit that is out hold a reference.
@@ -53,12 +54,14 @@ struct lc_task {
         lc_letters_t *letters; /* one of the operator's reporters, or NULL */
         lc_chain_t *chain;
         lc_converter_t *key, *value, *header;
-        lc_err_t broken;       /* kind set: a call was ended whose errors are otherwise only logged */
-        int64_t after_ms;      /* of the last retriable error, -1: the script did not say */
-        bool held;             /* it was said that the work may not be ours */
-        bool built;            /* statuses carry the version from here on */
-        lc_waker_t stop;       /* the script's waits end; woken by stop and target changes */
-        lc_waker_t waker;      /* the task's waits end: the same, delivery reports, commits */
+        lc_err_t broken;  /* kind set: a call was ended whose errors are otherwise only logged */
+        int64_t after_ms; /* of the last retriable error, -1: the script did not say */
+        bool held;        /* it was said that the work may not be ours */
+        bool again;       /* it has failed, but need not when it begins again from its committed offsets */
+        int smaller;      /* how often the producer's batches were made smaller */
+        bool built;       /* statuses carry the version from here on */
+        lc_waker_t stop;  /* the script's waits end; woken by stop and target changes */
+        lc_waker_t waker; /* the task's waits end: the same, delivery reports, commits */
         volatile int stopping; /* atomic; the script reads it */
         bool ended;            /* atomic: the thread is past its last status */
         int64_t began_ms;      /* when it began to run; 0 it has not */

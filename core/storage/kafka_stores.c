@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "config/client_config.h"
+#include "kafka/producer.h"
 #include "storage/topic_stores.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,8 @@ static lc_props_t *leader_config(const lc_worker_config_t *wc, lc_err_t *err)
                 lc_client_config_transactional(wc, LC_CLIENT_INTERNAL_PRODUCER, NULL, id, transactional, err);
 
         if (conf) {
-                lc_props_set(conf, "max.in.flight", "5");
                 lc_props_set(conf, "allow.auto.create.topics", "false");
+                lc_producer_smaller(conf); /* a topic that takes Java's batches takes these */
         }
         free(transactional);
         free(id);

@@ -175,6 +175,36 @@ describe("exactly-once sources", function()
     end
   end)
 
+  -- Java's batches are of 16 kB, ours of up to 1 MB, and Java splits what is refused.
+  for _, boundary in ipairs { "poll", "interval" } do
+    it(("may write to a topic that takes only small batches (%s): each line once, the one that is too large is named")
+      :format(boundary), function()
+        local topic, file, lines = kafka.unique "small", proc.tmpdir "small" .. "/s.txt", {}
+        for i = 1, 5000 do lines[i] = i .. (" "):rep(100) end
+        proc.write(file, table.concat(lines, "\n") .. "\n")
+        broker:produce(topic, { "0" })
+        assert(broker:topic_setting(topic, "max.message.bytes=20000"))
+        local name = "small-" .. boundary
+        create(name, source(file, topic, { ["transaction.boundary"] = boundary,
+          ["transaction.boundary.interval.ms"] = boundary == "interval" and "500" or nil }))
+        local values = proc.wait_for("5001 records", function()
+          local values = committed(broker, topic)
+          return #values >= 5001 and values
+        end)
+        for i = 0, 5000 do assert.equal(i, tonumber(values[i + 1])) end
+        assert.equal("RUNNING", worker:status(name).tasks[1].state)
+        local f = assert(io.open(file, "a"))
+        f:write("good\n", ("y"):rep(30000), "\n")
+        f:close()
+        local trace = proc.wait_for("FAILED", function()
+          local s = worker:status(name)
+          return s.tasks[1] and s.tasks[1].state == "FAILED" and s.tasks[1].trace
+        end)
+        assert.matches("Caused by: org.apache.kafka.common.errors.RecordTooLargeException: ", trace, 1, true)
+        worker:request("DELETE", "/connectors/" .. name)
+      end)
+  end
+
   it("keep a transaction of an interval open, and commit it when they are stopped", function()
     local file, topic = proc.tmpdir "intv" .. "/i.txt", kafka.unique "intv"
     proc.write(file, "i1\ni2\n")

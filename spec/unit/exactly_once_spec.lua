@@ -291,6 +291,26 @@ describe("exactly-once source task", function()
     cluster:produce_fine()
   end)
 
+  -- What the mock cluster took of the first try it does not abort: lines are counted by spec/kafka/exactly_once_spec.lua.
+  it("begins again with smaller batches when a topic refuses one, twice at most", function()
+    cluster:produce_error(10, 1) -- message too large
+    w:start_task("c", 0, config "a b;c")
+    worker.eventually(function() return told()[#told()] == "commit" and table.concat(told(), " "):find "record c" end)
+    local starts = 0
+    for _, line in ipairs(told()) do if line:find "^start" then starts = starts + 1 end end
+    assert.equal(2, starts)
+    assert.equal("RUNNING", w:status("c", 0).state)
+    cluster:produce_error(10, 100000)
+    w:start_task("d", 0, config("a b", { mark = mark .. "-d" }))
+    local st = w:wait_state("d", 0, "FAILED")
+    cluster:produce_fine()
+    assert.matches("Caused by: org.apache.kafka.common.errors.RecordTooLargeException", st.trace, 1, true)
+    local lines = 0
+    for line in io.lines(mark .. "-d") do lines = lines + 1 assert.matches("^start", line) end
+    assert.equal(3, lines) -- as given, of 16 kB, single records
+    os.remove(mark .. "-d")
+  end)
+
   it("refuses records for its offsets topic", function()
     local c = config "a"
     c.topic = "o" .. number
