@@ -53,9 +53,13 @@ static const pair_t connect_consumer[] = {
 
 /* Where librdkafka's own default would differ from a Java client's, or suits a worker badly. */
 static const pair_t base_all[] = {
-        {"socket.keepalive.enable", "true"},  {"socket.nagle.disable", "true"},
-        {"log.connection.close", "false"},    {"reconnect.backoff.ms", "50"},
-        {"reconnect.backoff.max.ms", "1000"}, {NULL, NULL},
+        {"socket.keepalive.enable", "true"},
+        {"socket.nagle.disable", "true"},
+        {"log.connection.close", "false"},
+        {"reconnect.backoff.ms", "50"},
+        {"reconnect.backoff.max.ms", "1000"},
+        {"socket.timeout.ms", "30000"},
+        {NULL, NULL},
 };
 static const pair_t base_producer[] = {
         {"partitioner", "murmur2_random"},
@@ -373,6 +377,10 @@ static void settle(const kind_info_t *k, lc_props_t *rd)
                         v = strtod(lc_props_get(rd, "message.timeout.ms"), NULL);
                         if (v > limit || v <= 0)
                                 set_number(rd, "message.timeout.ms", limit);
+                        /* One request at least must have its answer or its timeout within the transaction; a longer
+                         * one librdkafka refuses. */
+                        if (strtod(lc_props_get(rd, "socket.timeout.ms"), NULL) > limit - 100)
+                                set_number(rd, "socket.timeout.ms", limit > 1000 ? limit - 100 : 900);
                 }
                 if (!strcmp(lc_props_get(rd, "enable.idempotence"), "true")) {
                         lc_props_set(rd, "acks", "all");
@@ -382,7 +390,7 @@ static void settle(const kind_info_t *k, lc_props_t *rd)
         if (k->family == LC_FAMILY_CONSUMER) {
                 double wait = strtod(lc_props_get_or(rd, "fetch.wait.max.ms", "500"), NULL);
 
-                v = strtod(lc_props_get_or(rd, "socket.timeout.ms", "60000"), NULL);
+                v = strtod(lc_props_get(rd, "socket.timeout.ms"), NULL);
                 if (v < wait + 1500) /* else a waiting fetch counts as a dead connection */
                         set_number(rd, "socket.timeout.ms", wait + 1500);
                 v = strtod(lc_props_get_or(rd, "fetch.max.bytes", "0"), NULL);

@@ -94,7 +94,8 @@ static const lc_client_setting_t table[] = {
         { .name = "request.timeout.ms", .families = LC_FOR_ALL, .type = LC_CFG_INT,
           .importance = LC_MEDIUM, .def = ALL3("30000"), .map = LC_MAP_SAME, .rd = "socket.timeout.ms",
           .rd_families = LC_FOR_ALL, .lo = 10, .hi = 300000,
-          .note = "also request.timeout.ms of producers (the wait for acks)" },
+          .note = "also request.timeout.ms of producers (the wait for acks); for transactional ones cut to 100 ms "
+                  "less than transaction.timeout.ms" },
         { .name = "metadata.max.age.ms", .families = LC_FOR_ALL, .type = LC_CFG_LONG, .importance = LC_LOW,
           .def = ALL3("300000"), .map = LC_MAP_SAME, .rd = "topic.metadata.refresh.interval.ms",
           .rd_families = LC_FOR_ALL, .lo = 10, .hi = 3600000,

@@ -12,7 +12,7 @@ local recovery_limit = 30
 local toxics = {
   { name = "network down 8 s", set = { "cut" }, seconds = 8, short = true },
   { name = "half-open 10 s", set = { "blackhole" }, seconds = 10 },
-  { name = "connections dead unnoticed", set = { "strand" }, seconds = 2, recovery = 90 },
+  { name = "connections dead unnoticed", set = { "strand" }, seconds = 2, recovery = 45 },
   { name = "latency of 2 s", set = { "latency", 2000 }, seconds = 20, flows = true },
   { name = "10 kB/s", set = { "rate", 10000 }, seconds = 20, flows = true },
   { name = "reset every 5 s", set = { "reset" }, every = 5, seconds = 16, flows = true },

@@ -75,6 +75,22 @@ describe("client settings", function()
     assert.equal("workers", config(IK)["group.id"])
   end)
 
+  it("wait 30 s for an answer, as Java's clients do: a connection that died unnoticed is found out by that", function()
+    for kind = 0, 5 do assert.equal("30000", config(kind, {}, { name = "c" })["socket.timeout.ms"]) end
+    assert.equal("45000", config(K, { ["consumer.request.timeout.ms"] = "45000" }, { name = "c" })["socket.timeout.ms"])
+    -- librdkafka refuses more than transaction.timeout.ms
+    for limit, wait in pairs { ["1000"] = "900", ["9000"] = "8900", ["30000"] = "29900", ["60000"] = "30000" } do
+      local p = config(P, {}, { ["producer.override.transactional.id"] = "t",
+        ["producer.override.transaction.timeout.ms"] = limit })
+      assert.equal(wait, p["socket.timeout.ms"])
+      accepted(P, p)
+    end
+    local p = config(P, { ["producer.request.timeout.ms"] = "50000" }, { ["producer.override.transactional.id"] = "t",
+      ["producer.override.transaction.timeout.ms"] = "20000" })
+    assert.equal("19900", p["socket.timeout.ms"])
+    accepted(P, p)
+  end)
+
   it("take the worker's prefixed keys, then the connector's", function()
     local t = { ["producer.linger.ms"] = "20", ["producer.acks"] = "1", ["linger.ms"] = "99",
       ["consumer.fetch.min.bytes"] = "7",
