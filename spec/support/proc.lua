@@ -121,15 +121,48 @@ function _M.run(cmd)
   return text, tonumber(status)
 end
 
---- A TCP port nobody listens on now.
-function _M.free_port()
-  local fd = ffi.C.socket(2, 1, 0)
-  local addr = ffi.new("uint8_t[16]", { 2, 0, 0, 0, 127, 0, 0, 1 })
-  assert(ffi.C.bind(fd, addr, 16) == 0)
-  local len = ffi.new("unsigned int[1]", 16)
-  ffi.C.getsockname(fd, addr, len)
+-- Ports are taken below the range of those that the kernel gives to outgoing connections: what a broker is to listen on
+-- after its restart, a client that calls it meanwhile would else be given for its own end now and then. Each is held for as long
+-- as this process lives, by an abstract socket of its name, which other processes of these specs respect.
+local SOCK_CLOEXEC = 0x80000
+local next_port
+
+local function hold(port)
+  local name = "luaconnect-spec-port-" .. port
+  local addr = ffi.new("uint8_t[64]", { 1, 0, 0 })
+  ffi.copy(addr + 3, name, #name)
+  local fd = ffi.C.socket(1, 1 + SOCK_CLOEXEC, 0)
+  assert(fd >= 0, "no socket")
+  if ffi.C.bind(fd, addr, 3 + #name) == 0 then return true end
   ffi.C.close(fd)
-  return addr[2] * 256 + addr[3]
+  return false
+end
+
+local function unused(port)
+  local fd = ffi.C.socket(2, 1 + SOCK_CLOEXEC, 0)
+  local addr = ffi.new("uint8_t[16]", { 2, 0, math.floor(port / 256), port % 256, 127, 0, 0, 1 })
+  local ok = ffi.C.bind(fd, addr, 16) == 0
+  ffi.C.close(fd)
+  return ok
+end
+
+--- A TCP port nobody listens on; no other caller gets it while this process lives.
+function _M.free_port()
+  local f = io.open "/proc/sys/net/ipv4/ip_local_port_range"
+  local low, high = 32768, 60999
+  if f then
+    low, high = f:read("*n", "*n")
+    f:close()
+  end
+  local first, last = 10000, low - 1
+  if last - first < 5000 then first, last = low, high end -- nothing outside of it to speak of
+  next_port = next_port or first + (ffi.C.getpid() * 7919 + math.floor(_M.now() * 1000)) % (last - first)
+  for _ = first, last do
+    local port = next_port
+    next_port = port < last and port + 1 or first
+    if unused(port) and hold(port) then return port end
+  end
+  error "no free port"
 end
 
 local Process = {}
