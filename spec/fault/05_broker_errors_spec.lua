@@ -85,10 +85,10 @@ describe("a broker that answers with errors, and", function()
         proc.stays("the task", function() return state().state ~= "FAILED" and not arrived() and stored() == 0 end, 0.7)
         t.note = "tried again"
       elseif again then
-        worker.eventually(arrived, function() return tostring(state().state) .. ": " .. tostring(state().trace) end, 20000)
+        worker.eventually(arrived, function() return tostring(state().state) .. ": " .. tostring(state().trace) end)
         t.note = "tried again"
       else
-        local trace = w:wait_state(name, 0, "FAILED", 20000).trace
+        local trace = w:wait_state(name, 0, "FAILED").trace
         for _, text in ipairs { says[mode][1], says[mode][code] or "" } do
           assert(trace:find(text, 1, true), "the trace lacks " .. text .. ": " .. trace)
         end
@@ -108,7 +108,7 @@ describe("a broker that answers with errors, and", function()
           w:stop_tasks { name, 0 }
           w:start_task(name, 0, config)
         end
-        worker.eventually(arrived, function() return "not all lines came afterwards: " .. tostring(state().state) end, 30000)
+        worker.eventually(arrived, function() return "not all lines came afterwards: " .. tostring(state().state) end)
         assert(state().state == "RUNNING")
       end)
     end
@@ -166,9 +166,9 @@ describe("a broker that answers with errors, and", function()
     w:start_task(name, 0, config)
     proc.stays("the task", function() return not arrived() and state().state ~= "FAILED" end, 1)
     cluster:request_fine(API.FindCoordinator)
-    worker.eventually(arrived, "no line though the coordinator is found", 30000)
+    worker.eventually(arrived, "no line though the coordinator is found")
     local function committed_all()
-      worker.eventually(function() return committed() == count end, function() return "committed " .. committed() end, 20000)
+      worker.eventually(function() return committed() == count end, function() return "committed " .. committed() end)
     end
     for api, codes in pairs { Fetch = { "REQUEST_TIMED_OUT", "TOPIC_AUTHORIZATION_FAILED", "NOT_LEADER", "COORDINATOR_NOT_AVAILABLE" },
       OffsetCommit = CODES } do
@@ -181,9 +181,9 @@ describe("a broker that answers with errors, and", function()
             cluster:request_error(API[api], CODE[code], times)
             write()
             if fails then
-              assert.matches("TopicAuthorizationException", w:wait_state(name, 0, "FAILED", 20000).trace)
+              assert.matches("TopicAuthorizationException", w:wait_state(name, 0, "FAILED").trace)
             elseif api == "OffsetCommit" then
-              worker.eventually(arrived, "no line", 20000)
+              worker.eventually(arrived, "no line")
               if times == FOREVER then
                 proc.stays("the offset", function() return committed() == before and state().state == "RUNNING" end, 0.7)
               end
@@ -195,7 +195,7 @@ describe("a broker that answers with errors, and", function()
               w:stop_tasks { name, 0 }
               w:start_task(name, 0, config)
             end
-            worker.eventually(arrived, function() return "lines are lost: " .. tostring(state().trace) end, 20000)
+            worker.eventually(arrived, function() return "lines are lost: " .. tostring(state().trace) end)
             committed_all()
             assert.equal("RUNNING", state().state)
           end

@@ -107,7 +107,7 @@ describe("admin", function()
     err = core.err()
     assert.equal(-1, C.lc_admin_partitions(a, "x", 300, err))
     assert.equal(tonumber(C.LC_RETRIABLE), tonumber(err.kind))
-    assert.is_true(proc.now() - start < 5)
+    assert.is_true(proc.now() - start < 20) -- not the default of a minute
     C.lc_admin_free(a)
     C.lc_log_set_level(nil, "info")
   end)

@@ -200,7 +200,7 @@ describe("the connector's file", function()
     local start = proc.now()
     assert.equal(204, (worker:request("DELETE", "/connectors/fifo")))
     proc.wait_for("the deletion", function() return not worker:status "fifo" end)
-    assert.is_true(proc.now() - start < 4)
+    assert.is_true(proc.now() - start < 30)
     assert.is_nil(worker:log():find("Graceful stop of task fifo", 1, true))
     writer:signal "KILL"
   end)
@@ -306,7 +306,7 @@ describe("SIGTERM", function()
     local start = proc.now()
     worker.process:signal "TERM"
     assert.equal(0, worker.process:wait(60))
-    assert.is_true(proc.now() - start < 15, ("it took %.1f s"):format(proc.now() - start))
+    assert.is_true(proc.now() - start < 40, ("it took %.1f s"):format(proc.now() - start))
     broker.process:signal "CONT"
     broker:stop()
   end)

@@ -26,7 +26,7 @@ describe("group on Kafka", function()
   --- Both members get and apply assignments until nothing moves for a while.
   local function settle(list)
     local quiet = proc.now() + 1.5
-    local stop = proc.now() + 40
+    local stop = proc.now() + 120
     while proc.now() < quiet do
       assert(proc.now() < stop, "the group does not settle")
       for _, m in ipairs(list) do
@@ -55,7 +55,7 @@ describe("group on Kafka", function()
     local m = member { group = group, start = false }
     m:configure("a", 2)
     m:start()
-    local e = m:assignment(30000)
+    local e = m:assignment()
     assert.is_true(e.generation >= 1)
     assert.is_true(e.assignment.leader)
     assert.equal(2, e.protocol)
@@ -68,12 +68,17 @@ describe("group on Kafka", function()
     assert.equal(e.generation + 1, second.generation)
     assert.equal(e.assignment.member_id, second.assignment.member_id)
     assert.same({ "b", "b-0" }, second.assignment.assigned)
-    assert.is_true(m:stop() < 2500)
-    -- having left, it does not make the next one wait for its session
-    local t = proc.now()
-    local n = member { group = group }
-    n:assignment()
-    assert.is_true(proc.now() - t < 4)
+    assert.is_true(m:stop() < 20000)
+  end)
+
+  it("does not make the next one wait for its session when it has left", function()
+    local group, t = kafka.unique "group", proc.now()
+    for _ = 1, 2 do
+      local m = member { group = group, config = { ["session.timeout.ms"] = 60000 } }
+      m:assignment()
+      m:stop()
+    end
+    assert.is_true(proc.now() - t < 40)
   end)
 
   it("joins a known group within a few round trips", function()
@@ -86,7 +91,7 @@ describe("group on Kafka", function()
       best = math.min(best, e.at - m.started)
       m:stop()
     end
-    assert.is_true(best < 250, best .. " ms")
+    assert.is_true(best < 900, best .. " ms") -- a wait would be a second
   end)
 
   it("is shared by two members, one of which goes without a word", function()
@@ -121,7 +126,7 @@ describe("group on Kafka", function()
     b:start()
     -- the first round still runs what it has; from then on both stop everything before they join
     local e
-    repeat
+    proc.wait_for("an eager round of both", function()
       local ea, eb = a:next(50), b:next(50)
       for m, ev in pairs { [a] = ea, [b] = eb } do
         m:tick()
@@ -134,7 +139,8 @@ describe("group on Kafka", function()
           e = ev
         end
       end
-    until e and e.protocol == 0 and #all { a, b } == 4
+      return e and e.protocol == 0 and #all { a, b } == 4
+    end)
     assert.same({ "x", "x-0", "x-1", "x-2" }, all { a, b })
   end)
 
@@ -142,24 +148,24 @@ describe("group on Kafka", function()
     local own = kafka.broker { own = true }
     local m = member { bootstrap = own.bootstrap, group = "g", config = { ["heartbeat.interval.ms"] = 1000 } }
     m:configure("a", 1)
-    m:assignment(60000)
+    m:assignment()
     own.process:signal "STOP"
-    m:wait("lost", 12000) -- session 6 s, then 1 s
+    m:wait "lost" -- session 6 s, then 1 s
     m.own = {}
     m:report()
     own.process:signal "CONT"
-    m:assignment(30000)
+    m:assignment()
     own:stop "KILL"
-    m:wait("lost", 12000)
+    m:wait "lost"
     m.own = {}
     m:report()
     assert.is_true(m:silent("error", 1000))
     own:start()
-    m:assignment(60000)
+    m:assignment()
     own:stop "KILL"
     local t = proc.now()
     m:stop()
-    assert.is_true(proc.now() - t < 3)
+    assert.is_true(proc.now() - t < 20) -- not request.timeout.ms
   end)
 end)
 
@@ -244,7 +250,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.
 
   it("shows its password, again when the session ends, and is told when it is wrong", function()
     local m = join(plain "s;ec ret", port + 1)
-    m:assignment(60000)
+    m:assignment()
     assert.is_true(m:silent("preparing", 7000)) -- two re-authentications
     assert.truthy(join(plain "wrong", port + 1):wait("error", 30000).text:find("Authentication failed", 1, true))
   end)

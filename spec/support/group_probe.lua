@@ -75,7 +75,7 @@ end
 
 --- The next event within `ms`, or nil: { kind=, protocol=, generation=, at=, text=, members=, assignment= }.
 function Member:next(ms)
-  local e = lib.probe_next(self.probe, ms or 10000)
+  local e = lib.probe_next(self.probe, ms or 60000)
   if e == nil then return nil end
   local r = { kind = ffi.string(e.kind), protocol = e.protocol, generation = e.generation, members = e.nmembers,
     at = tonumber(e.at_ms), text = ffi.string(e.text) }
@@ -92,14 +92,14 @@ end
 
 --- Skip to the next event of this kind; the herder lives (ticks) meanwhile.
 function Member:wait(kind, ms)
-  local stop = tonumber(C.lc_now_ms()) + (ms or 15000)
+  local stop = tonumber(C.lc_now_ms()) + (ms or 60000)
   repeat
     local e = self:next(50)
     C.lc_group_tick(self.group)
     if e and e.kind == kind then return e end
     assert(not (e and e.kind == "error" and kind ~= "error"), e and e.text)
   until tonumber(C.lc_now_ms()) > stop
-  error(("no %s within %d ms; seen: %s"):format(kind, ms or 15000, table.concat(self.log, " ")), 2)
+  error(("no %s within %d ms; seen: %s"):format(kind, ms or 60000, table.concat(self.log, " ")), 2)
 end
 
 --- No event of this kind for `ms`.

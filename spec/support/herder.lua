@@ -75,7 +75,7 @@ end
 
 
 function H.wait(what, condition)
-  local deadline = C.lc_now_ms() + 5000
+  local deadline = C.lc_now_ms() + 60000
   while not condition() do
     assert(C.lc_now_ms() < deadline, "waited too long for: " .. what)
     os.execute "sleep 0.005"

@@ -152,11 +152,11 @@ function Cluster:request_fine(api) lib.mock_request_fine(self.m, api) end
 --- No more of them.
 function Cluster:produce_fine() lib.mock_produce_fine(self.m) end
 
---- Values of a topic's partition 0, waiting for `want` of them at most `ms`; want 0: all that come in ms.
+--- Values of a topic's partition 0, waiting for `want` of them at most `ms` (a minute); want 0: all that come in ms.
 function Cluster:read(topic, want, ms)
   local size = 1024 * 1024
   local buf = ffi.new("char[?]", size)
-  local used = lib.mock_read(self.m, topic, 0, want, ms or 10000, buf, size)
+  local used = lib.mock_read(self.m, topic, 0, want, ms or 60000, buf, size)
   local out = {}
   for v in ffi.string(buf, used):gmatch "([^\30]*)\30" do out[#out + 1] = v end
   return out

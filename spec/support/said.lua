@@ -10,7 +10,7 @@ return function(path)
     return text
   end
   local function wait_said(pattern, plain)
-    worker.eventually(function() return said():find(pattern, 1, plain) end, said, 30000)
+    worker.eventually(function() return said():find(pattern, 1, plain) end, said)
   end
   return said, wait_said
 end

@@ -137,7 +137,7 @@ _M.STARTED, _M.PAUSED, _M.STOPPED = C.LC_TARGET_STARTED, C.LC_TARGET_PAUSED, C.L
 
 --- Wait until `f` returns something true; `what` may be a function for the message.
 function _M.eventually(f, what, ms)
-  local stop = C.lc_now_ms() + (ms or 15000)
+  local stop = C.lc_now_ms() + (ms or 60000)
   while true do
     local v = f()
     if v then return v end

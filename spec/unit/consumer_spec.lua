@@ -40,7 +40,7 @@ describe("consumer", function()
       assert.equal(0, tonumber(err.kind))
       C.lc_producer_poll(producer, 10)
     end
-    local deadline = os.time() + 10
+    local deadline = os.time() + 60
     while served < n and os.time() < deadline do C.lc_producer_poll(producer, 100) end
     C.lc_batch_unref(b)
     C.lc_producer_destroy(producer, 1000)
@@ -108,7 +108,7 @@ describe("consumer", function()
     return out
   end
   local function collect(consumer, n, seconds, max)
-    local all, deadline = {}, os.time() + (seconds or 20)
+    local all, deadline = {}, os.time() + (seconds or 60)
     while #all < n and os.time() < deadline do
       for _, r in ipairs(poll(consumer, 200, max)) do all[#all + 1] = r end
     end
@@ -126,7 +126,7 @@ describe("consumer", function()
     local keep = fill("c-order", 0, 1000)
     local c, log = open "g-order"
     subscribe(c, { "c-order" })
-    local all = collect(c, 1000, 20, 300)
+    local all = collect(c, 1000, 60, 300)
     assert.equal(1000, numbered(all, 0))
     assert.equal("1000", all[1000][3])
     assert.same({ "assigned c-order-0" }, log)
@@ -207,7 +207,7 @@ describe("consumer", function()
     local err = core.err()
     local list, n = tps { { "c-commit", 0, 7 } }
     assert.equal(0, C.lc_consumer_commit_async(c, list, n, 5, err), core.msg(err))
-    local deadline = os.time() + 10
+    local deadline = os.time() + 60
     while #log < 2 and os.time() < deadline do poll(c, 100) end
     assert.same({ "assigned c-commit-0", "committed 5" }, log)
     local sync = tps { { "c-commit", 0, 12 } }
@@ -248,12 +248,12 @@ describe("consumer", function()
     local settings = { ["partition.assignment.strategy"] = "cooperative-sticky" }
     local a, alog = open("g-coop", settings)
     subscribe(a, { "c-coop" })
-    local deadline = os.time() + 20
+    local deadline = os.time() + 60
     while #alog < 1 and os.time() < deadline do poll(a, 100) end
     assert.same({ "assigned c-coop-0,c-coop-1" }, alog)
     local b, blog = open("g-coop", settings)
     subscribe(b, { "c-coop" })
-    deadline = os.time() + 30
+    deadline = os.time() + 60
     local function has(log, what)
       for _, l in ipairs(log) do if l:find(what) then return true end end
     end

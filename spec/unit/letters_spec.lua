@@ -96,7 +96,7 @@ describe("dead letters", function()
     assert.equal(2, committed())
     assert.equal("RUNNING", w:status("k" .. number, 0).state)
     -- a stop does not wait for ever, and commits no more than that
-    assert.is_true(worker.took(function() w:stop_tasks { "k" .. number, 0 } end) < 10000)
+    assert.is_true(worker.took(function() w:stop_tasks { "k" .. number, 0 } end) < 30000)
     assert.equal(2, committed())
     cluster:produce_fine()
     -- the next one reads it again and can write it (what was in a request at the stop may have arrived, too)

@@ -65,7 +65,7 @@ int usleep(unsigned us);
 local function text() return ffi.string(probe.probe_text()) end
 
 local function wait_for(wanted)
-  local stop = C.lc_now_ms() + 10000
+  local stop = C.lc_now_ms() + 60000
   while C.lc_now_ms() < stop do
     if wanted(text()) then return end
     ffi.C.usleep(2000)

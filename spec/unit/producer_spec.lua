@@ -66,7 +66,7 @@ describe("producer", function()
   end
 
   local function serve(n)
-    local deadline = os.time() + 10
+    local deadline = os.time() + 60
     while #reports < n and os.time() < deadline do C.lc_producer_poll(producer, 100) end
     return #reports
   end
@@ -79,7 +79,7 @@ describe("producer", function()
     local topics = ffi.new "lc_strv_t"
     C.lc_strv_add(topics, topic)
     assert.equal(0, C.lc_consumer_subscribe(consumer, topics, nil, err))
-    local out, deadline, b = {}, os.time() + 20, ffi.new "lc_batch_t *[1]"
+    local out, deadline, b = {}, os.time() + 60, ffi.new "lc_batch_t *[1]"
     while #out < n and os.time() < deadline do
       assert.equal(0, C.lc_consumer_poll(consumer, 500, 1000, b, err))
       if b[0] ~= nil then
@@ -262,7 +262,7 @@ describe("producer", function()
     C.lc_waker_clear(waker)
     assert.equal(1, C.lc_producer_send(producer, b.records, 1, err))
     assert.is_true(C.lc_waker_wait(waker, 10000))
-    local deadline = os.time() + 10
+    local deadline = os.time() + 60
     while #reports < 1 and os.time() < deadline do
       C.lc_waker_clear(waker)
       if C.lc_producer_poll(producer, 0) == 0 then C.lc_waker_wait(waker, 5000) end

@@ -146,7 +146,7 @@ describe("worker", function()
       w:wait_state("p", -1, "UNASSIGNED")
       local before = C.lc_now_ms()
       w:stop "p"
-      assert.is_true(C.lc_now_ms() - before < 2000)
+      assert.is_true(C.lc_now_ms() - before < 30000)
       worker.wait_event "target p: Could not begin changing connector state to STARTED as the connector has been scheduled"
     end)
 
@@ -155,7 +155,7 @@ describe("worker", function()
       worker.eventually(function() return C.lc_worker_has_connector(w.w, "p") end)
       local before = C.lc_now_ms()
       w:stop "p"
-      assert.is_true(C.lc_now_ms() - before < 3000)
+      assert.is_true(C.lc_now_ms() - before < 30000)
     end)
 
     it("may ask for new task configs", function()
@@ -302,7 +302,7 @@ describe("worker", function()
       w:wait_state("p", 0, "RUNNING")
       local before = C.lc_now_ms()
       w:stop_tasks { "p", 0 }
-      assert.is_true(C.lc_now_ms() - before < 2000)
+      assert.is_true(C.lc_now_ms() - before < 30000)
       assert.equal("RUNNING", w:status("p", 0).state)
       assert.is_true((w:start_task("p", 0, config())))
       w:wait_state("p", 0, "RUNNING")
@@ -321,7 +321,7 @@ describe("worker", function()
       for i = 0, 19 do w:wait_state("p", i, "RUNNING") end
       local before = C.lc_now_ms()
       w:stop_tasks(unpack(ids))
-      assert.is_true(C.lc_now_ms() - before < 3000)
+      assert.is_true(C.lc_now_ms() - before < 30000)
       for i = 0, 19 do assert.equal("UNASSIGNED", w:status("p", i).state) end
     end)
   end)
