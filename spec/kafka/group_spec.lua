@@ -171,11 +171,11 @@ end)
 
 describe("group on Kafka with TLS and SASL", function()
   local home = os.getenv "LC_KAFKA_HOME" or (os.getenv "HOME" .. "/.cache/luaconnect/kafka-4.3.1")
-  local broker, dir, port
+  local broker, dir, port, sasl
 
   setup(function()
     C.lc_log_set_level("GROUP", os.getenv "LC_SPEC_LOG" or "off")
-    dir, port = proc.tmpdir "tls", proc.free_port()
+    dir, port, sasl = proc.tmpdir "tls", proc.free_port(), proc.free_port()
     local script = [[cd %s && exec 2>openssl.log
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=spec-ca -keyout ca.key -out ca.pem
 for n in broker client; do
@@ -191,9 +191,9 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.
     broker = kafka.broker { own = true }
     broker:stop()
     local file = broker.dir .. "/server.properties"
-    local text = proc.read(file):gsub("(\nlisteners=[^\n]*)", "%1,TLS://127.0.0.1:" .. port .. ",SASL://127.0.0.1:" .. port + 1)
+    local text = proc.read(file):gsub("(\nlisteners=[^\n]*)", "%1,TLS://127.0.0.1:" .. port .. ",SASL://127.0.0.1:" .. sasl)
       :gsub("(\nadvertised.listeners=[^\n]*)",
-        "%1,TLS://localhost:" .. port .. ",SASL://localhost:" .. port + 1)
+        "%1,TLS://localhost:" .. port .. ",SASL://localhost:" .. sasl)
       :gsub("(listener.security.protocol.map=[^\n]*)", "%1,TLS:SSL,SASL:SASL_SSL")
     proc.write(file, text .. table.concat({
       "ssl.keystore.type=PEM", "ssl.keystore.location=" .. dir .. "/broker.pem", "ssl.truststore.type=PEM",
@@ -235,24 +235,24 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.
     join(tls { ["ssl.keystore.location"] = dir .. "/client.pem", ["ssl.keystore.type"] = "PEM" }):assignment(60000)
     join(tls { ["ssl.keystore.location"] = dir .. "/client.p12", ["ssl.keystore.type"] = "PKCS12",
       ["ssl.keystore.password"] = "secret", ["ssl.cipher.suites"] = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-      ["ssl.enabled.protocols"] = "TLSv1.2" }):assignment(30000)
+      ["ssl.enabled.protocols"] = "TLSv1.2" }):assignment()
     join(tls { ["ssl.keystore.key"] = proc.read(dir .. "/client.key"),
       ["ssl.keystore.certificate.chain"] = proc.read(dir .. "/client.crt"),
       ["ssl.truststore.location"] = "", ["ssl.truststore.certificates"] = proc.read(dir .. "/ca.pem"),
-    }):assignment(30000)
+    }):assignment()
   end)
 
   it("is refused without a key, and refuses a broker it does not trust", function()
-    assert.truthy(join(tls {}):wait("error", 30000).text:find("SSL handshake failed", 1, true))
-    assert.truthy(join(tls { ["ssl.truststore.location"] = dir .. "/other.pem" }):wait("error", 30000).text
+    assert.truthy(join(tls {}):wait("error").text:find("SSL handshake failed", 1, true))
+    assert.truthy(join(tls { ["ssl.truststore.location"] = dir .. "/other.pem" }):wait("error").text
       :find("SSL handshake failed", 1, true))
   end)
 
   it("shows its password, again when the session ends, and is told when it is wrong", function()
-    local m = join(plain "s;ec ret", port + 1)
+    local m = join(plain "s;ec ret", sasl)
     m:assignment()
     assert.is_true(m:silent("preparing", 7000)) -- two re-authentications
-    assert.truthy(join(plain "wrong", port + 1):wait("error", 30000).text:find("Authentication failed", 1, true))
+    assert.truthy(join(plain "wrong", sasl):wait("error").text:find("Authentication failed", 1, true))
   end)
 
   it("speaks SCRAM", function()
@@ -262,8 +262,8 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.
         "--entity-type", "users", "--entity-name", "kate", "--add-config", mechanism .. "=[password=pencil]",
         name = "scram", dir = proc.tmpdir "scram" }
       assert.equal(0, p:wait(60), p:log())
-      join(plain("pencil", mechanism), port + 1):assignment(30000)
-      assert.truthy(join(plain("pencils", mechanism), port + 1):wait("error", 30000).text
+      join(plain("pencil", mechanism), sasl):assignment()
+      assert.truthy(join(plain("pencils", mechanism), sasl):wait("error").text
         :find("Authentication failed", 1, true))
     end
   end)
