@@ -3,6 +3,7 @@
 local ffi = require "ffi"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local single = tonumber(os.getenv "LC_BENCH_SINGLE" or 40)
 local committed = "-X isolation.level=read_committed"
@@ -13,10 +14,9 @@ local boundaries = {
 
 local function create(worker, boundary, file, topic)
   local name = kafka.unique "eos"
-  local config = { ["connector.class"] = "FileStreamSource", file = file, topic = topic,
+  local config = with({ ["connector.class"] = "FileStreamSource", file = file, topic = topic,
     ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-    ["exactly.once.support"] = "required" }
-  for k, v in pairs(boundary[2]) do config[k] = v end
+    ["exactly.once.support"] = "required" }, boundary[2])
   local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", config)
   assert(code == 201, text)
   return name

@@ -2,6 +2,7 @@
 -- ReplaceField into JsonConverter with and without schemas; the same chain beside the Java worker.
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local P = "org.apache.kafka.connect.transforms."
 local chain = {
@@ -20,9 +21,8 @@ local variants = {
 
 local function round(m, broker, what, worker, file, variant)
   local topic, name = kafka.unique "bench-smt", kafka.unique "smt"
-  local config = { ["connector.class"] = "FileStreamSource", file = file, topic = topic }
-  for k, v in pairs(variant[2]) do config[k] = v end
-  if variant[3] then for k, v in pairs(chain) do config[k] = v end end
+  local config = with(with({ ["connector.class"] = "FileStreamSource", file = file, topic = topic }, variant[2]),
+    variant[3] and chain)
   local pid = worker.process.pid
   local cpu, start = m.cpu(pid), proc.now()
   local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", config)
@@ -63,12 +63,12 @@ return function(m)
       return x and y and m.round(x / y)
     end
     local plain = m.median("smt", "ours-plain", "cpu_ns_per_record")
-    local with = m.median("smt", "ours-chain", "cpu_ns_per_record")
+    local chained = m.median("smt", "ours-chain", "cpu_ns_per_record")
     m.result { bench = "smt", what = "ratios", chain_rate_to_java = ratio("records_per_s", "chain"),
       chain_cpu_to_java = ratio("cpu_ns_per_record", "chain"),
       chain_schemas_rate_to_java = ratio("records_per_s", "chain-schemas"),
       chain_schemas_cpu_to_java = ratio("cpu_ns_per_record", "chain-schemas"),
-      chain_cost_ns = plain and with and m.round(with - plain, 0) }
+      chain_cost_ns = plain and chained and m.round(chained - plain, 0) }
   end)
   require "bench.chain"(m)
   require "bench.json"(m)

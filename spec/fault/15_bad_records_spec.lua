@@ -10,6 +10,7 @@ local kafka = require "spec.support.kafka"
 local matrix = require "spec.support.matrix"
 local proc = require "spec.support.proc"
 local records = require "spec.support.records"
+local with = require "spec.support.with"
 
 local all = os.getenv "LC_ALL_TESTS"
 
@@ -48,11 +49,10 @@ describe("bad records", function()
     assert.is_true(code == 201 or code == 200, text)
   end
   local function sink(topic, name, more)
-    local c = { ["connector.class"] = "FileStreamSink", topics = topic, file = dir .. "/" .. name .. ".out",
+    local c = with({ ["connector.class"] = "FileStreamSink", topics = topic, file = dir .. "/" .. name .. ".out",
       ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter", ["value.converter.schemas.enable"] = "false",
       ["key.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-      ["errors.deadletterqueue.topic.replication.factor"] = "1" }
-    for k, v in pairs(more or {}) do c[k] = v end
+      ["errors.deadletterqueue.topic.replication.factor"] = "1" }, more)
     put(name, c)
   end
   local function task(name)
@@ -168,9 +168,8 @@ describe("bad records", function()
     local lines = { "1", "\255\254", "2", "a\0b", "", "3", "NaN", "4", "1e400", "5" }
     proc.write(file, table.concat(lines, "\n") .. "\n")
     local function source(name, more)
-      local c = { ["connector.class"] = "FileStreamSource", file = file, topic = name, transforms = "t",
-        ["transforms.t.type"] = "Cast$Value", ["transforms.t.spec"] = "int32" }
-      for k, v in pairs(more or {}) do c[k] = v end
+      local c = with({ ["connector.class"] = "FileStreamSource", file = file, topic = name, transforms = "t",
+        ["transforms.t.type"] = "Cast$Value", ["transforms.t.spec"] = "int32" }, more)
       put(name, c)
     end
     source(topic)
@@ -253,10 +252,8 @@ describe("bad records", function()
       t.lines, t.lost, t.note = n, 0, "FAILED; mended and restarted: all there"
     end
     local function config(topic, more)
-      local c = { ["errors.tolerance"] = "all", ["errors.deadletterqueue.topic.name"] = topic .. "-dlq",
-        ["errors.deadletterqueue.context.headers.enable"] = "true" }
-      for k, v in pairs(more or {}) do c[k] = v end
-      return c
+      return with({ ["errors.tolerance"] = "all", ["errors.deadletterqueue.topic.name"] = topic .. "-dlq",
+        ["errors.deadletterqueue.context.headers.enable"] = "true" }, more)
     end
 
     it("cannot be created: FAILED at the start, nothing committed; made by hand, nothing is lost", function()

@@ -1,5 +1,6 @@
 -- seeds.lua TARGET FOLDER: first inputs of a fuzz target, made from the recordings in spec/golden.
 package.path = "./?.lua;" .. package.path
+local files = require "spec.support.files"
 local golden = require "spec.support.golden"
 
 local target, folder = arg[1], arg[2]
@@ -7,9 +8,7 @@ local count = 0
 
 local function seed(text)
   count = count + 1
-  local f = assert(io.open(("%s/seed-%04d"):format(folder, count), "wb"))
-  f:write(text)
-  f:close()
+  files.write(("%s/seed-%04d"):format(folder, count), text)
 end
 
 local function lines(path)
@@ -22,12 +21,7 @@ local function lines(path)
   end
 end
 
-local function read(path)
-  local f = assert(io.open(path, "rb"))
-  local text = f:read "*a"
-  f:close()
-  return text
-end
+local function read(path) return assert(files.read(path)) end
 
 -- the `bytes` of a recorded case that are text
 local function bytes(case) return type(case.bytes) == "string" and case.bytes or nil end

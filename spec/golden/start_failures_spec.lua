@@ -1,6 +1,7 @@
 -- Worker files that Kafka Connect 4.3.1 refused, and what it said first. Here the part that needs neither
 -- broker nor port: reading the file and checking it. Whole processes are tried in spec/kafka.
 local core = require "spec.support.core"
+local files = require "spec.support.files"
 local golden = require "spec.support.golden"
 local plugins = require "spec.support.plugins"
 local C, ffi = core.load { "base/err.h", "base/log.h", "config/worker_config.h", "config/properties.h" }
@@ -34,9 +35,7 @@ local function load(case)
   local wc
   if text then
     path = os.tmpname()
-    local f = assert(io.open(path, "wb"))
-    f:write(text)
-    f:close()
+    files.write(path, text)
   end
   wc = C.lc_worker_config_load(path, 0, err)
   if text then os.remove(path) end

@@ -3,6 +3,7 @@
 -- compared but documentation. golden/config/validate.jsonl is taken from the recordings in golden/rest;
 -- "some" holds only the keys that matter to the case.
 local core = require "spec.support.core"
+local files = require "spec.support.files"
 local golden = require "spec.support.golden"
 local plugins = require "spec.support.plugins"
 local C, ffi = core.load { "base/err.h", "base/log.h", "config/worker_config.h", "config/connector_config.h" }
@@ -105,9 +106,7 @@ describe("validation", function()
       if p.class:find "FileStreamSource" then p.exactly_once = callback end
     end
     set = plugins.set(list)
-    local f = assert(io.open(secret, "w"))
-    f:write "topic=g-prov\nbad="
-    f:close()
+    files.write(secret, "topic=g-prov\nbad=")
     ffi.C.setenv("GOLDEN_ENV", "envtopic", 1)
   end)
   teardown(function()

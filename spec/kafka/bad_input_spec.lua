@@ -3,6 +3,7 @@
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 local golden = require "spec.support.golden"
+local with = require "spec.support.with"
 
 local program = os.getenv "LUACONNECT" or os.getenv "PWD" .. "/build/luaconnect"
 local all = os.getenv "LC_ALL_TESTS"
@@ -174,8 +175,7 @@ describe("the connector's file", function()
   teardown(function() worker:stop() end)
 
   local function create(name, file, topic, more)
-    local c = { ["connector.class"] = "FileStreamSource", file = file, topic = topic }
-    for k, v in pairs(more or {}) do c[k] = v end
+    local c = with({ ["connector.class"] = "FileStreamSource", file = file, topic = topic }, more)
     local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", c)
     assert.equal(201, code, text)
     proc.wait_for("a task of " .. name, function()

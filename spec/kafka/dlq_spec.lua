@@ -3,6 +3,7 @@
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 local records = require "spec.support.records"
+local with = require "spec.support.with"
 
 -- puts what it is told to into a file; a value says what shall become of it
 local probe = [[
@@ -49,12 +50,10 @@ describe("a dead letter queue", function()
   end
 
   local function sink(topic, more)
-    local c = { ["connector.class"] = "FileStreamSink", topics = topic, file = dir .. "/" .. topic .. ".out",
+    return with({ ["connector.class"] = "FileStreamSink", topics = topic, file = dir .. "/" .. topic .. ".out",
       ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter", ["value.converter.schemas.enable"] = "false",
       ["key.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-      ["errors.deadletterqueue.topic.replication.factor"] = "1" }
-    for k, v in pairs(more or {}) do c[k] = v end
-    return c
+      ["errors.deadletterqueue.topic.replication.factor"] = "1" }, more)
   end
   local function picky(topic, more)
     local c = sink(topic, { ["connector.class"] = "Picky", ["errors.tolerance"] = "all",

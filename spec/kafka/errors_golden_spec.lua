@@ -4,6 +4,7 @@ local golden = require "spec.support.golden"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 local records = require "spec.support.records"
+local with = require "spec.support.with"
 
 local null = golden.null
 
@@ -43,8 +44,7 @@ describe("bad records", function()
   teardown(function() assert.equal(0, worker:stop()) end)
 
   local function create(case, file)
-    local config = {}
-    for k, v in pairs(case.config) do config[k] = v end
+    local config = with({}, case.config)
     config.file = file
     local code, text = worker:request("PUT", "/connectors/" .. case.name .. "/config", config)
     assert.equal(201, code, text)

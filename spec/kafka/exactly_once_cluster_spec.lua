@@ -4,6 +4,7 @@
 local eos = require "spec.support.eos"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local quick = { ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 1500, ["scheduled.rebalance.max.delay.ms"] = 0,
   ["offset.flush.interval.ms"] = 500 }
@@ -44,7 +45,7 @@ describe("a cluster of three", function()
     local broker, id, dir = kafka.broker(), kafka.unique "upgrade", proc.tmpdir "upgrade"
     local workers, flows = {}, {}
     for i = 1, 3 do
-      workers[i] = kafka.worker { broker = broker, id = id, config = eos.with(quick, { ["exactly.once.source.support"] = "disabled" }) }
+      workers[i] = kafka.worker { broker = broker, id = id, config = with(quick, { ["exactly.once.source.support"] = "disabled" }) }
     end
     for i = 1, 3 do
       flows[i] = eos.flow(dir .. "/" .. i, kafka.unique "up")
@@ -117,7 +118,7 @@ describe("a cluster of three", function()
   it("works with an enabled one among disabled ones, though nobody should", function()
     local broker, id, dir = kafka.broker(), kafka.unique "differ", proc.tmpdir "differ"
     local function add(mode)
-      return kafka.worker { broker = broker, id = id, config = eos.with(quick, { ["exactly.once.source.support"] = mode }) }
+      return kafka.worker { broker = broker, id = id, config = with(quick, { ["exactly.once.source.support"] = mode }) }
     end
     local off, on, flows = add "disabled", add "enabled", {}
     for i = 1, 4 do
@@ -194,7 +195,7 @@ describe("exactly-once tasks of a connector", function()
     local id = kafka.unique "sets"
     workers = {}
     for i = 1, 2 do
-      workers[i] = kafka.worker { broker = broker, id = id, config = eos.with(eos.with(eos.enabled, quick),
+      workers[i] = kafka.worker { broker = broker, id = id, config = with(with(eos.enabled, quick),
         { ["plugin.path"] = plugins }) }
     end
   end)
@@ -250,7 +251,7 @@ describe("exactly-once tasks of a connector", function()
     assert.equal(5, eos.numbered(eos.wait_committed(broker, f.topic, 5)))
     for _, w in ipairs(workers) do proc.wait_for("it to be gone", function() return not w:status "deleted" end) end
     f:append(2)
-    put(workers[2], "deleted", eos.with(config, { ["transaction.boundary"] = "poll" })) -- its offsets have stayed
+    put(workers[2], "deleted", with(config, { ["transaction.boundary"] = "poll" })) -- its offsets have stayed
     assert.equal(7, eos.numbered(eos.wait_committed(broker, f.topic, 7)))
     call(workers[1], "DELETE", "/connectors/deleted")
   end)

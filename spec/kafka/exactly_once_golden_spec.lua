@@ -4,6 +4,7 @@
 local golden = require "spec.support.golden"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local function steps()
   local out = {}
@@ -58,10 +59,9 @@ describe("the recorded exactly-once lab", function()
     local dir = proc.tmpdir "golden"
     local function lines(name, text) proc.append(dir .. "/" .. name:sub(1, 1) .. ".txt", text) end
     local function create(name, more)
-      local c = { ["connector.class"] = "FileStreamSource", ["tasks.max"] = "1", topic = "g-" .. name,
+      local c = with({ ["connector.class"] = "FileStreamSource", ["tasks.max"] = "1", topic = "g-" .. name,
         file = dir .. "/" .. name:sub(1, 1) .. ".txt", ["exactly.once.support"] = "required",
-        ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }
-      for k, v in pairs(more) do c[k] = v end
+        ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }, more)
       local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", c)
       assert(code == 201, text)
     end

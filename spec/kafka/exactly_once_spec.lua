@@ -2,8 +2,9 @@
 local eos = require "spec.support.eos"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
-local enabled, with, source = eos.enabled, eos.with, eos.source
+local enabled, source = eos.enabled, eos.source
 local committed, all, wait_committed, transactions = eos.committed, eos.all, eos.wait_committed, eos.transactions
 local numbered = eos.numbered
 

@@ -4,6 +4,7 @@ local C = core.load { "base/err.h", "base/log.h", "kafka/group.h" }
 local kafka = require "spec.support.kafka"
 local probe = require "spec.support.group_probe"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 describe("group on Kafka", function()
   local broker
@@ -17,8 +18,7 @@ describe("group on Kafka", function()
 
   local function member(t)
     t.bootstrap = t.bootstrap or broker.bootstrap
-    local config = { ["heartbeat.interval.ms"] = 300, ["session.timeout.ms"] = 6000 }
-    for k, v in pairs(t.config or {}) do config[k] = v end
+    local config = with({ ["heartbeat.interval.ms"] = 300, ["session.timeout.ms"] = 6000 }, t.config)
     t.config = config
     return probe.member(t)
   end
@@ -214,10 +214,8 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.
   after_each(function() probe.stop_all() end)
 
   local function config(t)
-    local c = { ["heartbeat.interval.ms"] = 300, ["session.timeout.ms"] = 6000,
-      ["ssl.truststore.location"] = dir .. "/ca.pem", ["ssl.truststore.type"] = "PEM" }
-    for k, v in pairs(t) do c[k] = v end
-    return c
+    return with({ ["heartbeat.interval.ms"] = 300, ["session.timeout.ms"] = 6000,
+      ["ssl.truststore.location"] = dir .. "/ca.pem", ["ssl.truststore.type"] = "PEM" }, t)
   end
   local function plain(password, mechanism)
     return config { ["security.protocol"] = "SASL_SSL", ["sasl.mechanism"] = mechanism or "PLAIN",

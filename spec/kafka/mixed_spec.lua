@@ -5,6 +5,7 @@
 local kafka = require "spec.support.kafka"
 local oracle = require "spec.support.oracle"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local SOURCES = 5
 local all_tests = os.getenv "LC_ALL_TESTS" ~= nil
@@ -30,9 +31,9 @@ end
 
 --- A worker of the group: java or ours, up and a member.
 function Cluster:add(java, config)
-  local all = { ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 1000,
-    ["scheduled.rebalance.max.delay.ms"] = 1000, ["plugin.path"] = java and kafka.java_plugins or self.plugins }
-  for _, t in ipairs { self.config, config or {} } do for k, v in pairs(t) do all[k] = v end end
+  local all = with(with({ ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 1000,
+    ["scheduled.rebalance.max.delay.ms"] = 1000, ["plugin.path"] = java and kafka.java_plugins or self.plugins },
+    self.config), config)
   local w = kafka.worker { broker = self.broker, id = self.id, java = java, heap = "256m", config = all }
   w.worker_id = "127.0.0.1:" .. w.port
   self.members[#self.members + 1] = w

@@ -4,6 +4,7 @@ local http = require "spec.support.http"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
 local standalone_worker = require "spec.support.standalone"
+local with = require "spec.support.with"
 
 -- fails while a file is there: at the start of the connector, of the task (which is noted), or in poll; "config": with
 -- a ConfigException
@@ -63,8 +64,7 @@ describe("restart.policy=on-failure", function()
       teardown(function() assert.equal(0, worker:stop()) end)
 
       local function put(name, more)
-        local c = { ["connector.class"] = "Brittle", flag = dir .. "/" .. mode .. name, ["restart.policy"] = "on-failure" }
-        for k, v in pairs(more or {}) do c[k] = v end
+        local c = with({ ["connector.class"] = "Brittle", flag = dir .. "/" .. mode .. name, ["restart.policy"] = "on-failure" }, more)
         local code, text = worker:request("PUT", "/connectors/" .. name .. "/config", c)
         assert.is_true(code == 201 or code == 200 or code == 500, text)
         return c.flag

@@ -4,6 +4,8 @@ jit.off(true, true)
 local core = require "spec.support.core"
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load { "base/err.h", "base/buf.h", "base/props.h", "base/strv.h", "base/log.h",
   "config/worker_config.h", "kafka/admin.h", "storage/kafka_stores.h" }
 pcall(ffi.cdef, "void free(void *);")
@@ -24,15 +26,10 @@ describe("kafka stores", function()
   -- a worker's stores on topics ID-configs, ID-offsets, ID-status
   local function new(id, extra, bootstrap)
     local err = core.err()
-    local props = { ["bootstrap.servers"] = bootstrap or broker.bootstrap, ["group.id"] = id,
-      ["key.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-      ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
+    local wc = worker_config.new(with({ ["bootstrap.servers"] = bootstrap or broker.bootstrap, ["group.id"] = id,
       ["config.storage.topic"] = id .. "-configs", ["offset.storage.topic"] = id .. "-offsets",
       ["status.storage.topic"] = id .. "-status", ["config.storage.replication.factor"] = "1",
-      ["offset.storage.replication.factor"] = "1", ["status.storage.replication.factor"] = "1" }
-    for k, v in pairs(extra or {}) do props[k] = v end
-    local wc = C.lc_worker_config_new(core.props(props), C.LC_DISTRIBUTED, err)
-    assert(wc ~= nil, core.msg(err))
+      ["offset.storage.replication.factor"] = "1", ["status.storage.replication.factor"] = "1" }, extra))
     local ks = ffi.new "lc_kafka_stores_t"
     assert(C.lc_kafka_stores_new(wc, ks, err) == 0, core.msg(err))
     local s = setmetatable({ ks = ks, wc = wc, stop = ffi.new "int[1]" }, Stores)

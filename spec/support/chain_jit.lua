@@ -57,9 +57,7 @@ end
 if mode == "source" or mode == "sink" then
   local lines = require "connect.lines"
   local path, size = arg[2] .. "/lines", tonumber(arg[3])
-  local f = assert(io.open(path, "w"))
-  f:write(("some line\n"):rep(10 * size))
-  f:close()
+  require("spec.support.files").write(path, ("some line\n"):rep(10 * size))
   require("jit").off()
   local reader, writer = lines.reader { file = path, topic = "t", batch_size = size }, lines.writer(arg[2] .. "/out")
   local counted = 0

@@ -6,6 +6,7 @@
 -- every worker, that truth and the config agree and stay so; while it waits it looks for tasks that two workers run.
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local _M = {}
 
@@ -37,12 +38,9 @@ function Cluster:happens() self.since = proc.now() end
 --- One more worker. t: wait = false (do not wait until it is healthy), config = its own settings, port =.
 function Cluster:add(t)
   t = t or {}
-  local config = { ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 2000,
+  local config = with(with({ ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 2000,
     ["scheduled.rebalance.max.delay.ms"] = 2000, ["offset.flush.interval.ms"] = 1000,
-    ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }
-  for _, more in ipairs { self.config, t.config or {} } do
-    for k, v in pairs(more) do config[k] = v end
-  end
+    ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }, self.config), t.config)
   local w = kafka.worker { broker = self.broker, id = self.id, config = config, start = false, port = t.port }
   w.index, w.worker_id = #self.workers + 1, "127.0.0.1:" .. w.port
   self:happens()

@@ -1,6 +1,7 @@
 -- spec/support/connect.lua: plugins and scripts of the core for specs: a scan, a host of Lua functions, the
 -- calls of script.h as methods, and lua/connect itself in this very state.
 local core = require "spec.support.core"
+local files = require "spec.support.files"
 
 local HEADERS = { "base/err.h", "base/buf.h", "base/props.h", "base/strv.h", "base/waker.h", "base/log.h", "config/def.h",
   "config/plugin.h", "data/record.h", "data/schema_builder.h", "convert/converter.h", "convert/json.h",
@@ -21,44 +22,9 @@ local function check(ok, err)
     detail = text(err.detail), class = text(err.cls) }, { __tostring = function(e) return e.message end }), 0) end
 end
 
---- A fresh folder below /tmp (or $TMPDIR), removed by the caller's `rm`.
-function _M.tmpdir()
-  local name = os.tmpname()
-  os.remove(name)
-  assert(os.execute("mkdir -p " .. name) == 0)
-  return name
-end
+_M.tmpdir, _M.rm, _M.write, _M.read = files.tmpdir, files.rm, files.write, files.read
 
-function _M.rm(dir) os.execute("rm -rf '" .. dir .. "'") end
-
-function _M.write(path, bytes, mode)
-  local f = assert(io.open(path, mode or "wb"))
-  f:write(bytes)
-  f:close()
-end
-
-function _M.read(path)
-  local f = io.open(path, "rb")
-  if not f then return nil end
-  local s = f:read "*a"
-  f:close()
-  return s
-end
-
---- Everything logged while fn runs.
-function _M.logged(fn)
-  local name = os.tmpname()
-  local f = assert(io.open(name, "ab"))
-  ffi.cdef "int fileno(void *stream);"
-  C.lc_log_set_fd(ffi.C.fileno(f))
-  local ok, err = pcall(fn)
-  C.lc_log_set_fd(1)
-  f:close()
-  local out = _M.read(name)
-  os.remove(name)
-  if not ok then error(err, 0) end
-  return out
-end
+_M.logged = require "spec.support.logged"
 
 --- lc_plugins_scan(home, list of folders), freed by the collector.
 function _M.scan(folders, home)

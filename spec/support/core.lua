@@ -1,6 +1,7 @@
 -- spec/support/core.lua: the C core for specs. Declarations come from the headers themselves, so a spec
 -- cannot disagree with the code: the compiler preprocesses them, what came from core/ is given to ffi.cdef.
 local ffi = require "ffi"
+local files = require "spec.support.files"
 local library = require "spec.support.library"
 
 local _M = {}
@@ -8,9 +9,7 @@ local declared, lib = {}, nil
 
 local function preprocess(headers)
   local src = os.tmpname()
-  local f = assert(io.open(src, "w"))
-  for _, h in ipairs(headers) do f:write('#include "', h, '"\n') end
-  f:close()
+  files.write(src, '#include "' .. table.concat(headers, '"\n#include "') .. '"\n')
   local cc = os.getenv "CC" or "cc"
   local out = assert(io.popen(cc .. " -E -x c -std=c11 -D_GNU_SOURCE -DLC_CDEF -Icore " .. src))
   local text = out:read "*a"

@@ -2,23 +2,16 @@
 -- see, lines that must be there once.
 local kafka = require "spec.support.kafka"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local _M = {}
-
---- The first table with the second's fields over it.
-function _M.with(t, more)
-  local out = {}
-  for k, v in pairs(t) do out[k] = v end
-  for k, v in pairs(more or {}) do out[k] = v end
-  return out
-end
 
 --- Worker settings: exactly-once, and no offsets but those of transactions.
 _M.enabled = { ["exactly.once.source.support"] = "enabled", ["offset.flush.interval.ms"] = 60000 }
 
 --- A FileStreamSource of strings.
 function _M.source(file, topic, more)
-  return _M.with({ ["connector.class"] = "FileStreamSource", ["tasks.max"] = "1", file = file, topic = topic,
+  return with({ ["connector.class"] = "FileStreamSource", ["tasks.max"] = "1", file = file, topic = topic,
     ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }, more)
 end
 

@@ -2,6 +2,7 @@
 -- process, in a child of it, or in a worker. Counted are only calls that the core itself makes.
 local ffi = require "ffi"
 local core = require "spec.support.core"
+local files = require "spec.support.files"
 local library = require "spec.support.library"
 local proc = require "spec.support.proc"
 
@@ -100,11 +101,7 @@ function _M.child(f, seconds)
       collectgarbage()
       if lib.fault_calls_leaks() ~= 0 then ok = false end
     end
-    if result then
-      local out = io.open(file, "a")
-      out:write(tostring(result))
-      out:close()
-    end
+    if result then files.append(file, tostring(result)) end
     ffi.C._exit(ok and 0 or 9)
   end
   assert(pid > 0, "no fork")

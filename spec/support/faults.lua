@@ -9,6 +9,7 @@ local kafka = require "spec.support.kafka"
 local matrix = require "spec.support.matrix"
 local oracle = require "spec.support.oracle"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 
 local _M = {}
 
@@ -73,11 +74,10 @@ end
 
 --- worker { broker =, mode =, env =, id =, config = }: not started yet.
 function _M.worker(t)
-  local config = { ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 1500, ["offset.flush.interval.ms"] = 300,
+  local config = with({ ["session.timeout.ms"] = 6000, ["heartbeat.interval.ms"] = 1500, ["offset.flush.interval.ms"] = 300,
     ["scheduled.rebalance.max.delay.ms"] = 0, ["offset.storage.partitions"] = 1, ["status.storage.partitions"] = 1,
     ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-    ["exactly.once.source.support"] = t.mode:find "^eos" and "enabled" or nil }
-  for k, v in pairs(t.config or {}) do config[k] = v end
+    ["exactly.once.source.support"] = t.mode:find "^eos" and "enabled" or nil }, t.config)
   return kafka.worker { broker = t.broker, id = t.id, env = t.env, config = config, start = false,
     standalone = t.mode == "standalone" }
 end
@@ -125,9 +125,8 @@ function _M.flow(t)
       c["errors.tolerance"], c["errors.deadletterqueue.topic.replication.factor"] = "all", 1
     end
   end
-  for k, v in pairs(t.source or {}) do source[k] = v end
-  for k, v in pairs(t.sink or {}) do sink[k] = v end
-  f.connectors = { { name = name .. "-src", config = source }, { name = name .. "-snk", config = sink } }
+  f.connectors = { { name = name .. "-src", config = with(source, t.source) }, { name = name .. "-snk",
+    config = with(sink, t.sink) } }
   return f
 end
 
@@ -393,8 +392,7 @@ end
 --- A line of the matrix for each mode: t = { row =, fault =, n = }, f(case, flow).
 function Field:cases(t, f)
   self:each(function(flow)
-    local case = { mode = flow.mode }
-    for k, v in pairs(t) do case[k] = v end
+    local case = with({ mode = flow.mode }, t)
     matrix.case(case, function() f(case, flow) end)
   end)
 end

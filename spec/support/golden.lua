@@ -1,5 +1,7 @@
 -- spec/support/golden.lua: recorded cases from $GOLDEN, else spec/golden. Documents are read with the
 -- small reader below, not with the core's: what is tested must not read its own expectation.
+local files = require "spec.support.files"
+
 local _M = {}
 
 _M.null = setmetatable({}, { __tostring = function() return "null" end })
@@ -104,11 +106,8 @@ function _M.dir() return os.getenv "GOLDEN" or "spec/golden" end
 
 --- A whole document, e.g. document("rest/01-root-and-generic.json"); nil when the folder lacks it.
 function _M.document(name)
-  local f = io.open(_M.dir() .. "/" .. name, "rb")
-  if not f then return nil end
-  local text = f:read "*a"
-  f:close()
-  return _M.decode(text)
+  local text = files.read(_M.dir() .. "/" .. name)
+  return text and _M.decode(text)
 end
 
 --- The cases of a .jsonl file, in order; each also has .line, its source text. {} when there is no file. dir: where

@@ -3,7 +3,9 @@ local core = require "spec.support.core"
 local proc = require "spec.support.proc"
 local C, ffi = core.load { "base/err.h", "base/buf.h", "base/props.h", "base/log.h", "base/clock.h",
   "config/worker_config.h", "kafka/group.h", "kafka/wire/connect_protocol.h" }
+local with = require "spec.support.with"
 local work = require "spec.support.work"
+local worker_config = require "spec.support.worker_config"
 
 local lib = require("spec.support.compile").library(assert(proc.read "spec/support/group_probe.c"), [[
 typedef struct probe probe_t;
@@ -28,17 +30,8 @@ local members = {}
 
 --- member { bootstrap =, group =, url =, max_delay =, config = { key = value } }; nil and the message when refused.
 function _M.member(t)
-  local props = {
-    ["bootstrap.servers"] = t.bootstrap, ["group.id"] = t.group, ["config.storage.topic"] = "c",
-    ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s",
-    ["key.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-    ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-  }
-  for k, v in pairs(t.config or {}) do props[k] = v end
-  local err = core.err()
-  local wc = C.lc_worker_config_new(core.props(props), "LC_DISTRIBUTED", err)
-  assert(wc ~= nil, core.msg(err))
-  local m = setmetatable({ own = {}, offset = -1, url = t.url or "http://h:8083/", log = {} }, Member)
+  local m, err = setmetatable({ own = {}, offset = -1, url = t.url or "http://h:8083/", log = {} }, Member), core.err()
+  local wc = worker_config.new(with({ ["bootstrap.servers"] = t.bootstrap, ["group.id"] = t.group }, t.config))
   m.wc = ffi.gc(wc, C.lc_worker_config_free)
   m.probe = lib.probe_new(t.max_delay or 0)
   lib.probe_start(m.probe, m.wc, m.url, err)

@@ -3,6 +3,8 @@
 local core = require "spec.support.core"
 local library = require "spec.support.library"
 local plugins = require "spec.support.plugins"
+local with = require "spec.support.with"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load {
   "base/err.h", "base/props.h", "base/buf.h", "base/clock.h", "config/worker_config.h", "config/plugin.h",
   "base/log.h", "herder/herder.h", "herder/restart.h", "herder/session_key.h",
@@ -59,21 +61,6 @@ local sim = setmetatable({}, { __index = function(_, name)
 end })
 H.sim = sim
 
-function H.worker_config(extra, standalone)
-  local p = {
-    ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "g",
-    ["key.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-    ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-    ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s",
-  }
-  for k, v in pairs(extra or {}) do p[k] = v end
-  local err = core.err()
-  local wc = C.lc_worker_config_new(core.props(p), standalone and C.LC_STANDALONE or C.LC_DISTRIBUTED, err)
-  assert(wc ~= nil, core.msg(err))
-  return wc
-end
-
-
 function H.wait(what, condition)
   local deadline = C.lc_now_ms() + 60000
   while not condition() do
@@ -121,7 +108,7 @@ end
 
 --- protocol: 0 to 2, -1 standalone. extra: worker settings.
 function H.start(protocol, extra)
-  H.wc = H.worker_config(extra, protocol == -1)
+  H.wc = worker_config.new(extra, protocol == -1)
   H.set = plugins.set(plugins.standard())
   H.heard = ""
   H.h = sim.sim_start(H.wc, H.set, protocol or 1)
@@ -183,9 +170,7 @@ function H.gate(what, connector, task)
 end
 
 function H.source(more)
-  local c = { ["connector.class"] = "FileStreamSource", topic = "t", file = "/tmp/f", ["tasks.max"] = "1" }
-  for k, v in pairs(more or {}) do c[k] = v end
-  return c
+  return with({ ["connector.class"] = "FileStreamSource", topic = "t", file = "/tmp/f", ["tasks.max"] = "1" }, more)
 end
 
 function H.states_tasks(name)

@@ -1,6 +1,7 @@
 -- spec/support/proc.lua: processes, ports, files and waiting for specs. Every process started here leaves
 -- its pid in $LC_TEST_DIR/pids until it ended, so that ./dev test ends what a broken spec left.
 local ffi = require "ffi"
+local files = require "spec.support.files"
 
 local _M = {}
 
@@ -94,21 +95,7 @@ function _M.tmpdir(name)
   return d
 end
 
-function _M.write(path, text, mode)
-  local f = assert(io.open(path, mode or "wb"))
-  f:write(text)
-  f:close()
-end
-
-function _M.append(path, text) _M.write(path, text, "ab") end
-
-function _M.read(path)
-  local f = io.open(path, "rb")
-  if not f then return nil end
-  local text = f:read "*a"
-  f:close()
-  return text
-end
+_M.write, _M.append, _M.read = files.write, files.append, files.read
 
 function _M.quote(s) return "'" .. tostring(s):gsub("'", "'\\''") .. "'" end
 

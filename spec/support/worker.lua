@@ -1,6 +1,9 @@
 -- spec/support/worker.lua: a worker (core/runtime) with memory stores and plugins written by the spec.
 local core = require "spec.support.core"
 local C, ffi = core.load { "base/clock.h", "base/log.h", "runtime/worker.h", "script/script.h" }
+local files = require "spec.support.files"
+local with = require "spec.support.with"
+local worker_config = require "spec.support.worker_config"
 local probe = require("spec.support.compile").library([[
 #include "convert/json.h"
 #include "runtime/ticket.h"
@@ -151,24 +154,14 @@ function _M.new(options)
   local self = setmetatable({}, Worker)
   local err = core.err()
   if os.getenv "LC_SPEC_LOG" then C.lc_log_set_level(nil, os.getenv "LC_SPEC_LOG") else C.lc_log_set_level(nil, "off") end
-  self.dir = os.tmpname()
-  os.remove(self.dir)
-  os.execute("mkdir -p " .. self.dir .. "/plugins")
-  for name, source in pairs(options.plugins or {}) do
-    local f = assert(io.open(self.dir .. "/plugins/" .. name, "w"))
-    f:write(source)
-    f:close()
-  end
-  local props = {
-    ["bootstrap.servers"] = options.bootstrap or "127.0.0.1:1", ["group.id"] = "g",
-    ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s",
-    ["key.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-    ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-    ["offset.flush.interval.ms"] = "200", ["plugin.path"] = self.dir .. "/plugins",
-  }
-  for k, v in pairs(options.config or {}) do props[k] = v end
-  self.config = C.lc_worker_config_new(core.props(props), C.LC_DISTRIBUTED, err)
-  assert(self.config ~= nil, core.msg(err))
+  self.dir = files.tmpdir()
+  os.execute("mkdir " .. self.dir .. "/plugins")
+  for name, source in pairs(options.plugins or {}) do files.write(self.dir .. "/plugins/" .. name, source) end
+  self.config = worker_config.new(with({
+    ["bootstrap.servers"] = options.bootstrap, ["key.converter"] = "org.apache.kafka.connect.storage.StringConverter",
+    ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter", ["offset.flush.interval.ms"] = "200",
+    ["plugin.path"] = self.dir .. "/plugins",
+  }, options.config))
   local path = ffi.new "lc_strv_t"
   C.lc_strv_add(path, self.dir .. "/plugins")
   self.plugins = C.lc_plugins_scan(".", path, err)
@@ -196,7 +189,7 @@ function Worker:close()
   self.statuses.ops.stop(self.statuses)
   C.lc_plugins_free(self.plugins)
   C.lc_worker_config_free(self.config)
-  os.execute("rm -rf " .. self.dir)
+  files.rm(self.dir)
 end
 
 --- What was reported by callbacks so far.

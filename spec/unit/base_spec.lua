@@ -1,5 +1,6 @@
 -- core/base: errors, buffers, arenas, properties, lists, queues, wakers, logs, the clock.
 local core = require "spec.support.core"
+local logged = require "spec.support.logged"
 local C, ffi = core.load {
   "base/err.h", "base/buf.h", "base/arena.h", "base/props.h", "base/strv.h", "base/queue.h", "base/waker.h",
   "base/log.h", "base/clock.h", "base/alloc.h",
@@ -202,18 +203,6 @@ describe("queue and waker", function()
 end)
 
 describe("log", function()
-  local function logged(f)
-    local fds, space = ffi.new "int[2]", ffi.new "char[4096]"
-    ffi.C.pipe(fds)
-    C.lc_log_set_fd(fds[1])
-    f()
-    C.lc_log_set_fd(1)
-    ffi.C.close(fds[1])
-    local n = ffi.C.read(fds[0], space, 4096)
-    ffi.C.close(fds[0])
-    return ffi.string(space, n)
-  end
-
   it("writes one line with time, level, context and area", function()
     local s = logged(function()
       C.lc_log_context "src|task-0"

@@ -1,6 +1,8 @@
 -- Java client settings as librdkafka's: precedence, translation, refusals. Every name that comes out is one
 -- the linked librdkafka knows.
 local core = require "spec.support.core"
+local files = require "spec.support.files"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load { "base/err.h", "base/log.h", "config/client_config.h", "config/client_table.h",
   "config/client_security.h" }
 
@@ -18,17 +20,7 @@ local rd = ffi.load "rdkafka.so.1"
 
 local P, K, A, IP, IK = 0, 1, 2, 3, 4 -- and 5: internal admin
 
-local function worker(t)
-  local json = "org.apache.kafka.connect.json.JsonConverter"
-  local p = { ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "workers", ["key.converter"] = json,
-    ["value.converter"] = json, ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o",
-    ["status.storage.topic"] = "s" }
-  for k, v in pairs(t or {}) do p[k] = v end
-  local err = core.err()
-  local wc = C.lc_worker_config_new(core.props(p), 0, err)
-  assert(wc ~= nil, core.msg(err))
-  return ffi.gc(wc, C.lc_worker_config_free)
-end
+local function worker(t) return ffi.gc(worker_config.new(t), C.lc_worker_config_free) end
 
 local function config(kind, t, connector)
   local err = core.err()
@@ -72,7 +64,7 @@ describe("client settings", function()
     assert.same({ "connect-snk", "earliest", "false", "read_uncommitted", "range", "true" },
       { c["group.id"], c["auto.offset.reset"], c["enable.auto.commit"], c["isolation.level"],
         c["partition.assignment.strategy"], c["check.crcs"] })
-    assert.equal("workers", config(IK)["group.id"])
+    assert.equal("g", config(IK)["group.id"])
   end)
 
   it("wait 30 s for an answer, as Java's clients do: a connection that died unnoticed is found out by that", function()
@@ -270,20 +262,17 @@ describe("security settings", function()
 
   local dir
   setup(function()
-    dir = os.tmpname()
-    os.remove(dir)
+    dir = files.unused()
     local sh = ([[mkdir D && cd D && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes
       -keyout key.pem -out cert.pem -days 2 -subj /CN=spec 2> log && openssl pkcs12 -export -nokeys -in cert.pem
       -out trust.p12 -passout pass:secret && openssl pkcs12 -export -in cert.pem -inkey key.pem -out key.p12
       -passout pass:secret && cat key.pem cert.pem > both.pem && printf '\376\355\376\355xxxx' > old.jks]])
     assert(os.execute((sh:gsub("D", dir):gsub("\n%s*", " "))) == 0)
   end)
-  teardown(function() os.execute("rm -rf " .. dir) end)
+  teardown(function() files.rm(dir) end)
 
   it("translate TLS", function()
-    local f = assert(io.open(dir .. "/cert.pem"))
-    local pem = f:read "*a"
-    f:close()
+    local pem = assert(files.read(dir .. "/cert.pem"))
     local t = { ["security.protocol"] = "SSL", ["ssl.truststore.certificates"] = pem,
       ["ssl.endpoint.identification.algorithm"] = "", ["ssl.keystore.type"] = "PEM",
       ["ssl.keystore.location"] = dir .. "/both.pem" }

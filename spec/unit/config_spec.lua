@@ -1,5 +1,7 @@
 -- Definitions: parsing, checks, Java's HashMap order, topic expressions, version ranges, config providers.
 local core = require "spec.support.core"
+local files = require "spec.support.files"
+local with = require "spec.support.with"
 local C, ffi = core.load { "data/java_hash.h",
   "base/err.h", "base/log.h", "config/def.h", "config/java_map.h", "config/topic_regex.h", "config/version_range.h",
   "config/providers.h",
@@ -216,16 +218,10 @@ describe("config providers", function()
   local base = "org.apache.kafka.common.config.provider."
   local dir
 
-  local function write(name, text)
-    local f = assert(io.open(dir .. "/" .. name, "wb"))
-    f:write(text)
-    f:close()
-  end
+  local function write(name, text) files.write(dir .. "/" .. name, text) end
   setup(function()
     C.lc_log_set_level(nil, "off")
-    dir = os.tmpname()
-    os.remove(dir)
-    assert(os.execute("mkdir " .. dir) == 0)
+    dir = files.tmpdir()
     write("p.properties", "user=ada\nkey\\:x=colon\numl=\195\164")
     write("raw", "two\nlines\n")
     pcall(ffi.cdef, "int setenv(const char *, const char *, int);")
@@ -237,11 +233,10 @@ describe("config providers", function()
   end)
 
   local function resolve(value, extra)
-    local worker = {
+    local worker = with({
       ["config.providers"] = "file, dir,env,none", ["config.providers.file.class"] = base .. "FileConfigProvider",
       ["config.providers.dir.class"] = "DirectoryConfigProvider", ["config.providers.env.class"] = "EnvVar",
-    }
-    for k, v in pairs(extra or {}) do worker[k] = v end
+    }, extra)
     local err = core.err()
     local p = C.lc_providers_new(core.props(worker), err)
     if p == nil then return nil, core.msg(err) end

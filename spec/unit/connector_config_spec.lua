@@ -2,24 +2,16 @@
 -- golden/config/validate.jsonl do not show: plugin code in validation, broken plugins, ambiguous aliases.
 local core = require "spec.support.core"
 local plugins = require "spec.support.plugins"
+local with = require "spec.support.with"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load { "base/err.h", "base/log.h", "config/worker_config.h", "config/connector_config.h",
   "config/policy.h" }
 jit.off(true, true) -- plugin code below is called back from C
 
 pcall(ffi.cdef, "void free(void *);")
 
-local json = "org.apache.kafka.connect.json.JsonConverter"
 
-local function worker(t)
-  local p = { ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "workers", ["key.converter"] = json,
-    ["value.converter"] = json, ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o",
-    ["status.storage.topic"] = "s" }
-  for k, v in pairs(t or {}) do p[k] = v end
-  local err = core.err()
-  local wc = C.lc_worker_config_new(core.props(p), 0, err)
-  assert(wc ~= nil, core.msg(err))
-  return ffi.gc(wc, C.lc_worker_config_free)
-end
+local function worker(t) return ffi.gc(worker_config.new(t), C.lc_worker_config_free) end
 
 local function validate(set, config, wc)
   local err = core.err()
@@ -36,9 +28,7 @@ local function validate(set, config, wc)
 end
 
 local function source(t)
-  local c = { name = "n", ["connector.class"] = "FileStreamSource", file = "f", topic = "t" }
-  for k, v in pairs(t or {}) do c[k] = v end
-  return c
+  return with({ name = "n", ["connector.class"] = "FileStreamSource", file = "f", topic = "t" }, t)
 end
 
 describe("plugins", function()

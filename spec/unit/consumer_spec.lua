@@ -3,6 +3,7 @@
 jit.off(true, true) -- C functions that call back must not be called from compiled code
 local core = require "spec.support.core"
 local Mock = require "spec.support.mock"
+local with = require "spec.support.with"
 local C, ffi = core.load { "base/err.h", "base/props.h", "base/strv.h", "base/waker.h", "data/record.h",
   "kafka/producer.h", "kafka/consumer.h" }
 
@@ -77,9 +78,8 @@ describe("consumer", function()
     end)
     casts[#casts + 1] = committed
     e.committed = committed
-    local conf = { ["bootstrap.servers"] = mock.bootstrap, ["group.id"] = group, ["session.timeout.ms"] = 6000,
-      ["fetch.wait.max.ms"] = 50 }
-    for k, v in pairs(settings or {}) do conf[k] = v end
+    local conf = with({ ["bootstrap.servers"] = mock.bootstrap, ["group.id"] = group, ["session.timeout.ms"] = 6000,
+      ["fetch.wait.max.ms"] = 50 }, settings)
     consumer = C.lc_consumer_new(core.props(conf), nil, e, nil, err)
     assert(consumer ~= nil, core.msg(err))
     open_ones[#open_ones + 1] = consumer

@@ -6,6 +6,7 @@ local golden = require "spec.support.golden"
 local random = require "spec.support.random_data"
 local k = require "spec.support.connect"
 local chains = require "spec.support.chain"
+local with = require "spec.support.with"
 local C, ffi = data.C, data.ffi
 
 local FIRST, CASES = tonumber(os.getenv "SEED"), tonumber(os.getenv "CASES") or 400
@@ -130,8 +131,7 @@ describe("random data", function()
   end)
 
   local function json(place, config, role)
-    local settings = { ["replace.null.with.default"] = "false" }
-    for name, v in pairs(config or {}) do settings[name] = v end
+    local settings = with({ ["replace.null.with.default"] = "false" }, config)
     return place:converter("JsonConverter", settings, role)
   end
 

@@ -1,17 +1,18 @@
 -- Exactly-once source tasks (core/runtime/source_transaction.c) on librdkafka's mock cluster: which offsets are
 -- written with which records, what the script is told, who is asked before the start. The mock cluster neither aborts
 -- nor fences: that is spec/kafka/exactly_once_spec.lua.
+local task_bed = require "spec.support.task_bed"
+local with = require "spec.support.with"
 local worker = require "spec.support.worker"
-local mock = require "spec.support.mock_cluster"
 
 -- Polls as the script says: items of a poll are apart by blanks, polls by ";". "v" a record, "v!" one that cannot be
 -- converted, "v:commit", "v:abort"; "|commit", "|abort" for the batch.
-local probe = [[
+local probe = task_bed.say .. [[
 local connect = require "connect"
 local Task = {}
 function Task:start(ctx)
   self.ctx, self.at, self.polls = ctx, 0, {}
-  self:note("start " .. tostring(ctx.transaction ~= nil))
+  say(self.ctx.config.mark, "start " .. tostring(ctx.transaction ~= nil))
   for p in (ctx.config.script .. ";"):gmatch "([^;]*);" do self.polls[#self.polls + 1] = p end
 end
 function Task:poll()
@@ -32,17 +33,12 @@ function Task:poll()
   for w in (line:match "|(.*)" or ""):gmatch "%a+" do self.ctx.transaction[w](self.ctx.transaction) end
   return out
 end
-function Task:commit() if not self.idle then self:note "commit" end end
+function Task:commit() say(self.ctx.config.mark, "commit") end
 function Task:commit_record(r, m)
-  self:note("record " .. tostring(r.value))
+  say(self.ctx.config.mark, "record " .. tostring(r.value))
   if m and (m.partition ~= 0 or m.offset < 0) or not m and r.value ~= "drop" and r.value ~= "bad" then
-    self:note "wrong metadata"
+    say(self.ctx.config.mark, "wrong metadata")
   end
-end
-function Task:note(text)
-  local f = assert(io.open(self.ctx.config.mark, "a"))
-  f:write(text, "\n")
-  f:close()
 end
 return connect.source { name = "Steps", class = "Steps", version = "1", task = Task, config = {
   { "topic", type = "string", doc = "" }, { "script", type = "string", doc = "" }, { "mark", type = "string", doc = "" } } }
@@ -59,36 +55,24 @@ end }
 ]]
 
 describe("exactly-once source task", function()
-  local w, cluster, topic, mark
-  local number = 0
-  setup(function() cluster = mock.new() end)
-  teardown(function() cluster:close() end)
-  before_each(function()
-    number = number + 1
-    topic, mark = "t" .. number, os.tmpname()
-    cluster:topic(topic, 1)
-    cluster:topic("o" .. number, 1)
-    w = worker.new { plugins = { ["probe.lua"] = probe, ["refuse.lua"] = refuse }, bootstrap = cluster:bootstrap(), config = {
-      ["exactly.once.source.support"] = "enabled", ["offset.flush.interval.ms"] = "3600000",
-      ["offset.storage.topic"] = "o" .. number } }
-  end)
-  after_each(function()
-    w:close()
-    os.remove(mark)
-  end)
+  local bed = task_bed.new { prefix = "t", topics = { "-offsets" },
+    plugins = { ["probe.lua"] = probe, ["refuse.lua"] = refuse }, config = function(topic)
+      return { ["exactly.once.source.support"] = "enabled", ["offset.flush.interval.ms"] = "3600000",
+        ["offset.storage.topic"] = topic .. "-offsets" }
+    end }
+  local w, cluster, topic
+  before_each(function() w, cluster, topic = bed.worker, bed.cluster, bed.topic end)
 
   local function config(script, more)
-    local c = { ["connector.class"] = "Steps", topic = topic, script = script, mark = mark }
-    for k, v in pairs(more or {}) do c[k] = v end
-    return c
+    return with({ ["connector.class"] = "Steps", topic = topic, script = script, mark = bed.file }, more)
   end
 
-  local function offsets(n, ms) return cluster:read("o" .. number, n, ms) end
+  local function offsets(n, ms) return cluster:read(topic .. "-offsets", n, ms) end
 
   -- What the script was told, commits that follow each other counted once.
   local function told()
     local out = {}
-    for line in io.lines(mark) do
+    for line in bed:said():gmatch "[^\n]+" do
       if line ~= "commit" or out[#out] ~= "commit" then out[#out + 1] = line end
     end
     return out
@@ -162,9 +146,7 @@ describe("exactly-once source task", function()
 
   -- The polls of `script` with Refuse in the way.
   local function refusing(script, more)
-    local c = { transforms = "r", ["transforms.r.type"] = "Refuse" }
-    for k, v in pairs(more or {}) do c[k] = v end
-    return config(script, c)
+    return config(script, with({ transforms = "r", ["transforms.r.type"] = "Refuse" }, more))
   end
 
   -- What the script was told once it is as much as `expected`, and what a little later, which must be the same.
@@ -187,10 +169,7 @@ describe("exactly-once source task", function()
         local text = table.concat({ ... }, ";")
         return (text:gsub("[^;]+", function(p) return name == "connector" and p .. "|commit" or p end))
       end
-      local function options(t)
-        for k, v in pairs(more) do t[k] = v end
-        return t
-      end
+      local function options(t) return with(t, more) end
 
       it("tells the script of a dropped record with the transaction, and does not commit its offset", function()
         w:start_task("c", 0, refusing(polls("a drop", "drop b", "c"), options {}))
@@ -288,7 +267,6 @@ describe("exactly-once source task", function()
     assert.equal("RUNNING", w:status("c", 0).state)
     assert.is_true(worker.took(function() w:stop_tasks { "c", 0 } end) < 30000)
     assert.equal("UNASSIGNED", w:status("c", 0).state)
-    cluster:produce_fine()
   end)
 
   -- What the mock cluster took of the first try it does not abort: lines are counted by spec/kafka/exactly_once_spec.lua.
@@ -301,19 +279,18 @@ describe("exactly-once source task", function()
     assert.equal(2, starts)
     assert.equal("RUNNING", w:status("c", 0).state)
     cluster:produce_error(10, 100000)
-    w:start_task("d", 0, config("a b", { mark = mark .. "-d" }))
+    w:start_task("d", 0, config("a b", { mark = bed.file .. "-d" }))
     local st = w:wait_state("d", 0, "FAILED")
-    cluster:produce_fine()
     assert.matches("Caused by: org.apache.kafka.common.errors.RecordTooLargeException", st.trace, 1, true)
     local lines = 0
-    for line in io.lines(mark .. "-d") do lines = lines + 1 assert.matches("^start", line) end
+    for line in io.lines(bed.file .. "-d") do lines = lines + 1 assert.matches("^start", line) end
     assert.equal(3, lines) -- as given, of 16 kB, single records
-    os.remove(mark .. "-d")
+    os.remove(bed.file .. "-d")
   end)
 
   it("refuses records for its offsets topic", function()
     local c = config "a"
-    c.topic = "o" .. number
+    c.topic = topic .. "-offsets"
     w:start_task("c", 0, c)
     local st = w:wait_state("c", 0, "FAILED")
     assert.truthy(st.trace:find("^org.apache.kafka.connect.errors.ConnectException: Source tasks may not produce to "

@@ -1,4 +1,5 @@
 -- Files of scripts (core/script/files.c, lua/connect/strings.lua): as LuaJIT's own, but they can be ended.
+local files = require "spec.support.files"
 local worker = require "spec.support.worker"
 local mock = require "spec.support.mock_cluster"
 
@@ -90,9 +91,8 @@ describe("files of scripts", function()
   setup(function()
     cluster = mock.new()
     cluster:topic("t", 1)
-    dir = os.tmpname()
-    os.remove(dir)
-    os.execute(("mkdir %s && mkfifo %s/pipe"):format(dir, dir))
+    dir = files.tmpdir()
+    os.execute("mkfifo " .. dir .. "/pipe")
     w = worker.new { plugins = { ["files.lua"] = (plugin:gsub("PIPE", dir .. "/pipe")) },
       bootstrap = cluster:bootstrap(), config = { ["plugin.max.call.ms"] = "1500", ["plugin.max.memory"] = "48m",
         ["plugin.max.files"] = "20",
@@ -101,7 +101,7 @@ describe("files of scripts", function()
   teardown(function()
     w:close()
     cluster:close()
-    os.execute("rm -rf " .. dir)
+    files.rm(dir)
   end)
 
   local function start(kind, path)
@@ -121,9 +121,7 @@ describe("files of scripts", function()
   end)
 
   it("read lines with zero bytes, which LuaJIT's cut", function()
-    local f = assert(io.open(dir .. "/zeros", "wb"))
-    f:write "a\0b\n\0\n"
-    f:close()
+    files.write(dir .. "/zeros", "a\0b\n\0\n")
     start("zeros", "zeros")
     worker.eventually(function()
       for _, v in ipairs(cluster:read("t", 1000, 500)) do if v == "a\0b|\0|nil" then return true end end

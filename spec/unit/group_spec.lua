@@ -6,6 +6,7 @@ local C, ffi = core.load { "base/err.h", "base/buf.h", "base/log.h", "base/clock
 local fake = require "spec.support.fake_coordinator"
 local probe = require "spec.support.group_probe"
 local proc = require "spec.support.proc"
+local with = require "spec.support.with"
 local work = require "spec.support.work"
 
 describe("work", function()
@@ -37,9 +38,8 @@ describe("group member", function()
   local function member(t)
     t = t or {}
     t.bootstrap, t.group = t.bootstrap or broker.bootstrap, "g"
-    local config = { ["retry.backoff.ms"] = 20, ["session.timeout.ms"] = 600, ["heartbeat.interval.ms"] = 50,
-      ["rebalance.timeout.ms"] = 60000 }
-    for k, v in pairs(t.config or {}) do config[k] = v end
+    local config = with({ ["retry.backoff.ms"] = 20, ["session.timeout.ms"] = 600, ["heartbeat.interval.ms"] = 50,
+      ["rebalance.timeout.ms"] = 60000 }, t.config)
     t.config = config
     return probe.member(t)
   end

@@ -4,7 +4,8 @@ local core = require "spec.support.core"
 local H = require "spec.support.herder"
 local C, ffi = core.load {}
 local sim, wait, start, call, expect = H.sim, H.wait, H.start, H.call, H.expect
-local clear, listen, source, states, worker_config = H.clear, H.listen, H.source, H.states, H.worker_config
+local clear, listen, source, states = H.clear, H.listen, H.source, H.states
+local worker_config = require("spec.support.worker_config").new
 
 describe("the herder", function()
   after_each(H.stop)

@@ -2,20 +2,15 @@
 -- or does not answer; the breaker's arithmetic.
 local core = require "spec.support.core"
 local C, ffi = core.load { "runtime/breaker.h" }
-local said_in = require "spec.support.said"
-local worker = require "spec.support.worker"
-local mock = require "spec.support.mock_cluster"
 local records = require "spec.support.records"
+local task_bed = require "spec.support.task_bed"
+local with = require "spec.support.with"
+local worker = require "spec.support.worker"
 
-local probe = [[
+local probe = task_bed.say .. [[
 local connect = require "connect"
 local Task = {}
 function Task:start(ctx) self.ctx, self.late = ctx, {} end
-function Task:say(text)
-  local f = assert(io.open(self.ctx.config.out, "a"))
-  f:write(text, "\n")
-  f:close()
-end
 function Task:put(records)
   local failed = {}
   for i, r in ipairs(records) do
@@ -24,9 +19,9 @@ function Task:put(records)
     elseif r.value == "what" then
       for _, x in ipairs { r:detach(), "text", 7 } do
         local ok, err = pcall(self.ctx.report, self.ctx, x, "e")
-        self:say(tostring(ok) .. " " .. tostring(err))
+        say(self.ctx.config.out, tostring(ok) .. " " .. tostring(err))
       end
-    else self:say(r.value) end
+    else say(self.ctx.config.out, r.value) end
   end
   return failed
 end
@@ -41,35 +36,19 @@ return connect.sink { name = "Say", class = "Say", version = "1", task = Task,
 ]]
 
 describe("dead letters", function()
-  local w, cluster, topic, out
-  local number = 0
-  setup(function() cluster = mock.new() end)
-  teardown(function() cluster:close() end)
-  before_each(function()
-    number = number + 1
-    topic, out = "l" .. number, os.tmpname()
-    cluster:topic(topic, 1)
-    cluster:topic(topic .. "-dlq", 1)
-    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
-      config = { ["consumer.session.timeout.ms"] = "6000", ["task.shutdown.graceful.timeout.ms"] = "2000" } }
-  end)
-  after_each(function()
-    cluster:produce_fine()
-    w:close()
-    os.remove(out)
-  end)
+  local bed = task_bed.new { prefix = "l", topics = { "-dlq" }, plugins = { ["probe.lua"] = probe },
+    config = { ["consumer.session.timeout.ms"] = "6000", ["task.shutdown.graceful.timeout.ms"] = "2000" } }
+  local w, cluster, topic, name
+  before_each(function() w, cluster, topic, name = bed.worker, bed.cluster, bed.topic, bed.name end)
 
   local function start(more)
-    local c = { ["connector.class"] = "Say", topics = topic, out = out, ["errors.tolerance"] = "all",
-      ["errors.deadletterqueue.topic.name"] = topic .. "-dlq " }
-    for k, v in pairs(more or {}) do c[k] = v end
-    w:start_task("k" .. number, 0, c)
+    w:start_task(name, 0, with({ ["connector.class"] = "Say", topics = topic, out = bed.file, ["errors.tolerance"] = "all",
+      ["errors.deadletterqueue.topic.name"] = topic .. "-dlq " }, more))
   end
-  local said, wait_said = said_in(function() return out end)
-  local function committed() return cluster:committed("connect-k" .. number, topic) end
-  local function wait_committed(n)
-    worker.eventually(function() return committed() == n end, function() return "committed is " .. committed() end, 30000)
-  end
+  local function said() return bed:said() end
+  local function wait_said(pattern, plain) bed:wait_said(pattern, plain) end
+  local function committed() return bed:committed() end
+  local function wait_committed(n) bed:wait_committed(n) end
 
   it("are written, and then offsets are committed", function()
     cluster:write(topic, { "a", "bad", "b" })
@@ -84,7 +63,7 @@ describe("dead letters", function()
     start()
     wait_committed(1)
     cluster:produce_error(7, 100000) -- timed out: tried again for ever
-    w:stop_tasks { "k" .. number, 0 }
+    w:stop_tasks { name, 0 }
     -- what the spec itself writes is refused, too, so it was written before
     cluster:produce_fine()
     cluster:write(topic, { "b", "bad", "c" })
@@ -94,9 +73,9 @@ describe("dead letters", function()
     wait_committed(2)
     worker.sleep(600) -- three flush intervals
     assert.equal(2, committed())
-    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    assert.equal("RUNNING", w:status(name, 0).state)
     -- a stop does not wait for ever, and commits no more than that
-    assert.is_true(worker.took(function() w:stop_tasks { "k" .. number, 0 } end) < 30000)
+    assert.is_true(worker.took(function() w:stop_tasks { name, 0 } end) < 30000)
     assert.equal(2, committed())
     cluster:produce_fine()
     -- the next one reads it again and can write it (what was in a request at the stop may have arrived, too)
@@ -112,7 +91,7 @@ describe("dead letters", function()
     wait_said "b\n"
     cluster:down(true)
     worker.sleep(1500)
-    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    assert.equal("RUNNING", w:status(name, 0).state)
     cluster:down(false)
     assert.is_true(committed() <= 1)
     cluster:produce_fine()
@@ -130,7 +109,7 @@ describe("dead letters", function()
     worker.sleep(4000) -- the first join of the mock cluster takes 3 s
     worker.sleep(2000)
     assert.is_nil(said():find("late", 1, true))
-    assert.equal("RUNNING", w:status("k" .. number, 0).state)
+    assert.equal("RUNNING", w:status(name, 0).state)
     cluster:produce_fine()
     wait_said "late\n"
     wait_committed(8000)
@@ -142,13 +121,13 @@ describe("dead letters", function()
     cluster:write(topic, { "a", "bad", "b" })
     cluster:produce_error(29, 1) -- topic authorization failed
     start()
-    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    local trace = w:wait_state(name, 0, "FAILED", 30000).trace
     assert.equal(1, (trace:find("org.apache.kafka.connect.errors.ConnectException: Could not produce message to dead letter "
       .. "queue. topic=" .. topic .. "-dlq\n", 1, true)))
     assert.matches("Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: ", trace, 1, true)
     assert.matches("at topic " .. topic .. ", partition 0, offset 1", trace, 1, true)
     assert.is_true(committed() <= 1)
-    w:stop_tasks { "k" .. number, 0 }
+    w:stop_tasks { name, 0 }
     start()
     wait_committed(3)
     assert.same({ "bad" }, cluster:read(topic .. "-dlq", 1))
@@ -168,7 +147,7 @@ describe("dead letters", function()
   it("reported in flush fail the task under tolerance none", function()
     cluster:write(topic, { "a", "flush" })
     start { ["errors.tolerance"] = "none" }
-    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    local trace = w:wait_state(name, 0, "FAILED", 30000).trace
     assert.matches("Tolerance exceeded in error handler", trace)
     assert.matches("Caused by: org.apache.kafka.connect.errors.DataException: found out late", trace, 1, true)
     assert.same({ "flush" }, cluster:read(topic .. "-dlq", 1))
@@ -177,7 +156,7 @@ describe("dead letters", function()
 
   it("fail the task at its start when the sink would read them", function()
     start { topics = topic .. "," .. topic .. "-dlq" }
-    local trace = w:wait_state("k" .. number, 0, "FAILED").trace
+    local trace = w:wait_state(name, 0, "FAILED").trace
     assert.matches("^org.apache.kafka.common.config.ConfigException: The DLQ topic '" .. topic .. "%-dlq' may not be included", trace)
   end)
 

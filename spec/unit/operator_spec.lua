@@ -1,5 +1,6 @@
 -- Error operator (core/runtime/operator.c): retries, tolerance, reports.
 local core = require "spec.support.core"
+local logged = require "spec.support.logged"
 local C, ffi = core.load { "base/log.h", "base/clock.h", "runtime/operator.h" }
 
 -- C calls back into Lua here, on this thread: never from compiled code
@@ -40,21 +41,6 @@ local function waits(op)
   end)
   op.wait = cb
   return log, cb
-end
-
-local function lines(f)
-  local name = os.tmpname()
-  ffi.cdef "int open(const char *, int, ...); int close(int);"
-  local fd = ffi.C.open(name, 1)
-  C.lc_log_set_fd(fd)
-  f()
-  C.lc_log_set_fd(1)
-  ffi.C.close(fd)
-  local file = io.open(name)
-  local text = file:read "*a"
-  file:close()
-  os.remove(name)
-  return text
 end
 
 describe("error operator", function()
@@ -164,7 +150,7 @@ describe("error operator", function()
 
     it("says the stage and the class, and the record when asked", function()
       local op = operator({ ["errors.log.enable"] = "true", ["errors.tolerance"] = "all" }, true)
-      local text = lines(function()
+      local text = logged(function()
         C.lc_operator_failed(op, C.LC_STAGE_VALUE_CONVERTER, "org.example.Conv", r, nil, nil, failure(C.LC_DATA, "bad"))
       end)
       assert.matches("ERROR .*Error encountered in task c%-0%. Executing stage 'VALUE_CONVERTER' with class "
@@ -174,7 +160,7 @@ describe("error operator", function()
         ["errors.tolerance"] = "all" }, true)
       r.u.snk.topic, r.u.snk.partition, r.u.snk.offset = "orig", 3, 9
       r.timestamp, r.timestamp_type = 1700000000001LL, 1
-      text = lines(function()
+      text = logged(function()
         C.lc_operator_failed(op, C.LC_STAGE_TASK_PUT, "org.example.Conv", r, nil, nil, failure(C.LC_DATA, "bad"))
       end)
       assert.matches("with class 'org.example.Conv', where consumed record is {topic='orig', partition=3, offset=9, "

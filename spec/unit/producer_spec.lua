@@ -3,6 +3,7 @@
 jit.off(true, true) -- C functions that call back must not be called from compiled code
 local core = require "spec.support.core"
 local Mock = require "spec.support.mock"
+local with = require "spec.support.with"
 local C, ffi = core.load { "base/err.h", "base/props.h", "base/strv.h", "base/waker.h", "data/record.h",
   "kafka/producer.h", "kafka/consumer.h" }
 
@@ -13,8 +14,7 @@ describe("producer", function()
   teardown(function() mock:close() end)
 
   local function open(settings, waker)
-    local conf = { ["bootstrap.servers"] = mock.bootstrap, ["linger.ms"] = 0 }
-    for k, v in pairs(settings or {}) do conf[k] = v end
+    local conf = with({ ["bootstrap.servers"] = mock.bootstrap, ["linger.ms"] = 0 }, settings)
     local err = core.err()
     producer = C.lc_producer_new(core.props(conf), waker, callback, nil, err)
     assert(producer ~= nil, core.msg(err))

@@ -1,5 +1,6 @@
 -- java.util.Properties.load: expectations were made with Java 17 where a rule is not obvious.
 local core = require "spec.support.core"
+local files = require "spec.support.files"
 local C, ffi = core.load { "base/err.h", "base/props.h", "config/properties.h" }
 
 local function parse(text)
@@ -88,9 +89,7 @@ describe("files", function()
 
   it("are read", function()
     local name = os.tmpname()
-    local f = assert(io.open(name, "wb"))
-    f:write("a=1\n", "b=", ("x"):rep(200000))
-    f:close()
+    files.write(name, "a=1\nb=" .. ("x"):rep(200000))
     local t = load(name)
     os.remove(name)
     assert.equal(200000, #t.b)

@@ -4,6 +4,7 @@ local core = require "spec.support.core"
 local proc = require "spec.support.proc"
 local raw = require "spec.support.raw_http"
 local golden = require "spec.support.golden"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load { "base/err.h", "base/props.h", "base/clock.h", "base/log.h",
   "base/queue.h", "config/worker_config.h", "herder/herder.h", "http/http.h", "rest/rest.h" }
 -- server.c once more, bound to a herder that queues its requests for the spec
@@ -68,14 +69,7 @@ describe("the REST server", function()
     log = dir .. "/requests"
     other = proc.start { "python3", "spec/support/http_server.py", log, dir = dir, env = { LD_PRELOAD = "" } }
     base = "http://127.0.0.1:" .. proc.wait_for("the server's port", function() return other:log():match "^(%d+)\n" end)
-    local err = core.err()
-    config = C.lc_worker_config_new(core.props {
-      ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "g", ["config.storage.topic"] = "c",
-      ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s", listeners = "http://127.0.0.1:0",
-      ["key.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-      ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
-    }, "LC_DISTRIBUTED", err)
-    assert(config ~= nil, core.msg(err))
+    config = worker_config.new { listeners = "http://127.0.0.1:0" }
   end)
   teardown(function()
     other:stop()

@@ -2,6 +2,7 @@
 local core = require "spec.support.core"
 local golden = require "spec.support.golden"
 local rest = require "spec.support.rest_call"
+local with = require "spec.support.with"
 local C, ffi = rest.C, rest.ffi
 
 local JSON = { ["Content-Type"] = "application/json", Host = "127.0.0.1:8083" }
@@ -699,8 +700,7 @@ describe("recordings", function()
         local body = e.request_raw or e.request_body and http.encode(e.request_body) or ""
         if type(body) == "table" then return end -- base64
         if e.path:find "/tasks$" and body == "{}" then body = "[]" end -- an empty table says neither
-        local headers = { Host = "127.0.0.1:18083" }
-        for k, v in pairs(e.request_headers or {}) do headers[k] = v end
+        local headers = with({ Host = "127.0.0.1:18083" }, e.request_headers)
         local a = rest.call(ctx, e.method, e.path, headers, body)
         local jetty = e.response_headers and e.response_headers["Cache-Control"] == "must-revalidate,no-cache,no-store"
         if not a then

@@ -686,9 +686,7 @@ describe("script", function()
     local set = k.scan()
     local path = os.tmpname()
     local function stamped(config)
-      local f = assert(io.open(path, "w"))
-      f:write "a\n"
-      f:close()
+      k.write(path, "a\n")
       local s = k.script(k.find(set, "FileStreamSource"), "source", { offset_get = function() end })
       config.file, config.topic = path, "t"
       s:start(config)

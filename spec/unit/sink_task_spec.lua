@@ -1,17 +1,12 @@
 -- Sink tasks (core/runtime/sink_*.c) on librdkafka's mock cluster: delivery, offsets, retries, pauses.
-local said_in = require "spec.support.said"
+local task_bed = require "spec.support.task_bed"
+local with = require "spec.support.with"
 local worker = require "spec.support.worker"
-local mock = require "spec.support.mock_cluster"
 
 -- The plugin appends what it is told to the file `out`, one line a call or record.
-local probe = [[
+local probe = task_bed.say .. [[
 local connect = require "connect"
 local Task = {}
-function Task:say(text)
-  local f = assert(io.open(self.c.out, "a"))
-  f:write(text, "\n")
-  f:close()
-end
 function Task:start(ctx)
   self.ctx, self.c, self.failures = ctx, ctx.config, 0
 end
@@ -21,8 +16,8 @@ local function names(tps)
   table.sort(out)
   return table.concat(out, ",")
 end
-function Task:open(tps) self:say("open " .. names(tps)) end
-function Task:close(tps) self:say("close " .. names(tps)) end
+function Task:open(tps) say(self.c.out, "open " .. names(tps)) end
+function Task:close(tps) say(self.c.out, "close " .. names(tps)) end
 function Task:put(records)
   local c = self.c
   if #records == 0 then return end
@@ -32,13 +27,13 @@ function Task:put(records)
     if c.retry == r.value and self.failures < 2 then
       self.failures = self.failures + 1
       self.ctx:timeout(50)
-      self:say("retry " .. #records)
+      say(self.c.out, "retry " .. #records)
       error(connect.retriable "sink says later")
     end
     if c.bad == r.value then failed[#failed + 1] = { index = i, error = connect.data_error "bad record" } end
   end
   for _, r in ipairs(records) do
-    if c.bad ~= r.value then self:say(r.topic .. "-" .. r.partition .. "@" .. r.offset .. " " .. r.value) end
+    if c.bad ~= r.value then say(self.c.out, r.topic .. "-" .. r.partition .. "@" .. r.offset .. " " .. r.value) end
     if c.seek_at == r.value and not self.sought then
       self.sought = true
       self.ctx:seek(r.topic .. "-" .. r.partition, 0)
@@ -72,36 +67,18 @@ return connect.sink { name = "Say", class = "Say", version = "1", task = Task, c
 ]]
 
 describe("sink task", function()
-  local w, cluster, topic, out
-  local number = 0
-  setup(function() cluster = mock.new() end)
-  teardown(function() cluster:close() end)
-  before_each(function()
-    number = number + 1
-    topic = "s" .. number
-    out = os.tmpname()
-    cluster:topic(topic, 1)
-    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
-      config = { ["consumer.session.timeout.ms"] = "6000" } }
-  end)
-  after_each(function()
-    w:close()
-    os.remove(out)
-  end)
+  local bed = task_bed.new { prefix = "s", plugins = { ["probe.lua"] = probe },
+    config = { ["consumer.session.timeout.ms"] = "6000" } }
+  local w, cluster, topic, name
+  before_each(function() w, cluster, topic, name = bed.worker, bed.cluster, bed.topic, bed.name end)
 
   local function start(more)
-    local c = { ["connector.class"] = "Say", topics = topic, out = out }
-    for k, v in pairs(more or {}) do c[k] = v end
-    w:start_task("k" .. number, 0, c)
+    w:start_task(name, 0, with({ ["connector.class"] = "Say", topics = topic, out = bed.file }, more))
   end
-
-  local said, wait_said = said_in(function() return out end)
-
-  local function wait_committed(n)
-    worker.eventually(function() return cluster:committed("connect-k" .. number, topic) == n end, function()
-      return "committed is " .. cluster:committed("connect-k" .. number, topic)
-    end)
-  end
+  local function said() return bed:said() end
+  local function wait_said(pattern, plain) bed:wait_said(pattern, plain) end
+  local function wait_committed(n) bed:wait_committed(n) end
+  local function no_flush(more) w = bed:open(with({ ["offset.flush.interval.ms"] = "3600000" }, more)) end
 
   it("opens its partitions, puts records in order, commits, closes", function()
     cluster:write(topic, { "a", "b", "c" })
@@ -109,11 +86,11 @@ describe("sink task", function()
     wait_said("c\n")
     assert.equal(("open %s-0\n%s-0@0 a\n%s-0@1 b\n%s-0@2 c\n"):gsub("%%s", topic), (said()))
     wait_committed(3)
-    assert.same({ topic }, w:topics("k" .. number))
-    assert.equal("RUNNING", w:status("k" .. number, 0).state)
-    w:stop_tasks { "k" .. number, 0 }
+    assert.same({ topic }, w:topics(name))
+    assert.equal("RUNNING", w:status(name, 0).state)
+    w:stop_tasks { name, 0 }
     assert.is_true(said():sub(-#("close " .. topic .. "-0\n")) == "close " .. topic .. "-0\n")
-    assert.equal("UNASSIGNED", w:status("k" .. number, 0).state)
+    assert.equal("UNASSIGNED", w:status(name, 0).state)
     -- a new task goes on behind what was committed
     cluster:write(topic, { "d" })
     start()
@@ -129,25 +106,22 @@ describe("sink task", function()
     cluster:write(topic, { "b" })
     worker.sleep(1000)
     assert.is_nil(said():find("@1 b", 1, true))
-    assert.equal(1, cluster:committed("connect-k" .. number, topic))
+    assert.equal(1, bed:committed())
     worker.lease(true)
     wait_said("@1 b\n")
     wait_committed(2)
   end)
 
   it("stops at once while the work may not be its own, without a commit", function()
-    w:close()
-    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
-      config = { ["consumer.session.timeout.ms"] = "6000", ["offset.flush.interval.ms"] = "3600000",
-        ["task.shutdown.graceful.timeout.ms"] = "60000" } }
+    no_flush { ["task.shutdown.graceful.timeout.ms"] = "60000" }
     cluster:write(topic, { "a" })
     start()
     wait_said("@0 a\n")
     worker.lease(false)
-    local ms = worker.took(function() w:stop_tasks { "k" .. number, 0 } end)
+    local ms = worker.took(function() w:stop_tasks { name, 0 } end)
     assert.is_true(ms < 30000, ms .. " ms")
-    assert.is_true(cluster:committed("connect-k" .. number, topic) < 0)
-    assert.equal("RUNNING", w:status("k" .. number, 0).state) -- what the new owner wrote is not written over
+    assert.is_true(bed:committed() < 0)
+    assert.equal("RUNNING", w:status(name, 0).state) -- what the new owner wrote is not written over
     worker.lease(true)
     start()
     worker.eventually(function() return select(2, said():gsub("@0 a\n", "")) == 2 end, said, 30000)
@@ -167,7 +141,7 @@ describe("sink task", function()
   it("is FAILED by any other error of put", function()
     cluster:write(topic, { "a", "b" })
     start { fatal = "b" }
-    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    local trace = w:wait_state(name, 0, "FAILED", 30000).trace
     assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Exiting WorkerSinkTask due to unrecoverable "
       .. "exception%.\n", trace)
     assert.matches("\nCaused by: org.apache.kafka.connect.errors.ConnectException: sink says no\n", trace, 1, true)
@@ -177,7 +151,7 @@ describe("sink task", function()
   it("is FAILED by a record that put refuses under tolerance none", function()
     cluster:write(topic, { "a" })
     start { bad = "a" }
-    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    local trace = w:wait_state(name, 0, "FAILED", 30000).trace
     assert.matches("\nCaused by: org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler\n",
       trace, 1, true)
     assert.matches("bad record", trace, 1, true)
@@ -201,7 +175,7 @@ describe("sink task", function()
   it("is FAILED by what cannot be converted under tolerance none", function()
     cluster:write(topic, { "x" })
     start { ["value.converter"] = "org.apache.kafka.connect.converters.IntegerConverter" }
-    local trace = w:wait_state("k" .. number, 0, "FAILED", 30000).trace
+    local trace = w:wait_state(name, 0, "FAILED", 30000).trace
     assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Tolerance exceeded in error handler\n", trace)
     assert.matches("Caused by: org.apache.kafka.common.errors.SerializationException: Size of data received by "
       .. "IntegerDeserializer is not 4\n", trace, 1, true)
@@ -212,16 +186,16 @@ describe("sink task", function()
     start { commit = "less" }
     wait_said("@2 c\n")
     wait_committed(2)
-    w:stop_tasks { "k" .. number, 0 }
-    assert.equal(2, cluster:committed("connect-k" .. number, topic))
+    w:stop_tasks { name, 0 }
+    assert.equal(2, bed:committed())
   end)
 
   it("ignores offsets beyond what was consumed", function()
     cluster:write(topic, { "a" })
     start { commit = "more" }
     wait_said("@0 a\n")
-    w:stop_tasks { "k" .. number, 0 }
-    assert.equal(-1001, cluster:committed("connect-k" .. number, topic))
+    w:stop_tasks { name, 0 }
+    assert.equal(-1001, bed:committed())
   end)
 
   it("rewinds to the last commit when pre_commit fails", function()
@@ -241,20 +215,18 @@ describe("sink task", function()
   it("pauses and resumes with the target state, committing before", function()
     start()
     wait_said("open")
-    w:tasks_target("k" .. number, worker.PAUSED)
-    w:wait_state("k" .. number, 0, "PAUSED")
+    w:tasks_target(name, worker.PAUSED)
+    w:wait_state(name, 0, "PAUSED")
     cluster:write(topic, { "a" })
-    require("ffi").C.usleep(1000000)
+    worker.sleep(1000)
     assert.equal("open " .. topic .. "-0\n", said())
-    w:tasks_target("k" .. number, worker.STARTED)
-    w:wait_state("k" .. number, 0, "RUNNING")
+    w:tasks_target(name, worker.STARTED)
+    w:wait_state(name, 0, "RUNNING")
     wait_said("@0 a\n")
   end)
 
   it("commits when the task asks", function()
-    w:close()
-    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
-      config = { ["consumer.session.timeout.ms"] = "6000", ["offset.flush.interval.ms"] = "3600000" } }
+    no_flush()
     cluster:write(topic, { "a" })
     start { request = "a" }
     wait_said("@0 a\n")
@@ -266,12 +238,12 @@ describe("sink task", function()
     start { pause_at = "a" }
     wait_said("@0 a\n")
     cluster:write(topic, { "b" })
-    require("ffi").C.usleep(1000000)
+    worker.sleep(1000)
     assert.is_nil(said():find "@1 b")
   end)
 
   it("is FAILED when its topics are no pattern", function()
-    w:start_task("k" .. number, 0, { ["connector.class"] = "Say", ["topics.regex"] = "s(", out = out })
-    w:wait_state("k" .. number, 0, "FAILED")
+    w:start_task(name, 0, { ["connector.class"] = "Say", ["topics.regex"] = "s(", out = bed.file })
+    w:wait_state(name, 0, "FAILED")
   end)
 end)

@@ -1,6 +1,7 @@
 -- Scripts that do not return or take too much (core/script/guard.c), in every place a plugin's code runs.
 local core = require "spec.support.core"
 local C, ffi = core.load { "base/clock.h", "config/plugin.h", "runtime/worker.h", "script/script.h" }
+local with = require "spec.support.with"
 local worker = require "spec.support.worker"
 local mock = require "spec.support.mock_cluster"
 
@@ -114,9 +115,7 @@ local kinds = {
   concat = FULL, keep = FULL, proxy = "newproxy", metatable = "attempt to index",
 }
 local function config(class, place, kind, more)
-  local c = { ["connector.class"] = class, ["tasks.max"] = "1", place = place, kind = kind }
-  for k, v in pairs(more or {}) do c[k] = v end
-  return c
+  return with({ ["connector.class"] = class, ["tasks.max"] = "1", place = place, kind = kind }, more)
 end
 
 -- Those that the clock ends, and those that something else ends long before it.

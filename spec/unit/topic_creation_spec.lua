@@ -1,18 +1,13 @@
 -- Groups of topic.creation.* (core/runtime/topic_creation.c): parsing, defaults, matching.
 local core = require "spec.support.core"
+local with = require "spec.support.with"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load { "runtime/topic_creation.h" }
 
 describe("topic creation", function()
   local wc
   local function open(more)
-    local props = { ["bootstrap.servers"] = "127.0.0.1:1", ["group.id"] = "g", ["config.storage.topic"] = "c",
-      ["offset.storage.topic"] = "o", ["status.storage.topic"] = "s",
-      ["key.converter"] = "org.apache.kafka.connect.storage.StringConverter",
-      ["value.converter"] = "org.apache.kafka.connect.storage.StringConverter" }
-    for k, v in pairs(more or {}) do props[k] = v end
-    local err = core.err()
-    wc = C.lc_worker_config_new(core.props(props), C.LC_DISTRIBUTED, err)
-    assert.is_true(wc ~= nil, core.msg(err))
+    wc = worker_config.new(more)
   end
   before_each(function() open() end)
   after_each(function() C.lc_worker_config_free(wc) end)
@@ -55,17 +50,12 @@ describe("topic creation", function()
 
   it("refuses numbers and patterns that are none", function()
     local base = { ["topic.creation.default.partitions"] = "1", ["topic.creation.default.replication.factor"] = "1" }
-    local function with(more)
-      local c = {}
-      for k, v in pairs(base) do c[k] = v end
-      for k, v in pairs(more) do c[k] = v end
-      return select(2, groups(c))
-    end
+    local function refusal(more) return select(2, groups(with(base, more))) end
     assert.matches("Invalid value x for configuration topic.creation.default.partitions: Not a number of type INT",
-      with { ["topic.creation.default.partitions"] = "x" }, 1, true)
+      refusal { ["topic.creation.default.partitions"] = "x" }, 1, true)
     assert.matches("Invalid value 0 for configuration topic.creation.default.replication.factor: Value must be at least 1",
-      with { ["topic.creation.default.replication.factor"] = "0" }, 1, true)
-    assert.matches("Syntax error in regular expression", with { ["topic.creation.groups"] = "a",
+      refusal { ["topic.creation.default.replication.factor"] = "0" }, 1, true)
+    assert.matches("Syntax error in regular expression", refusal { ["topic.creation.groups"] = "a",
       ["topic.creation.a.include"] = "a(" }, 1, true)
   end)
 end)

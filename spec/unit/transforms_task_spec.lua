@@ -1,15 +1,12 @@
 -- Transforms, predicates and scripted converters in running tasks (core/runtime/chain.c), on librdkafka's mock cluster.
+local task_bed = require "spec.support.task_bed"
+local with = require "spec.support.with"
 local worker = require "spec.support.worker"
-local mock = require "spec.support.mock_cluster"
 
 -- Lines: a source of the values v1..vN with offsets, that notes what commit_record shows; Say: a sink that notes what
 -- it is given; transforms that fail as told.
-local probe = [[
+local probe = task_bed.say .. [[
 local connect = require "connect"
-local function note(path, text)
-  local f = path and assert(io.open(path, "a"))
-  if f then f:write(text, "\n") f:close() end
-end
 local Source = {}
 function Source:start(ctx)
   self.c = ctx.config
@@ -24,11 +21,11 @@ function Source:poll()
   end
   return #out > 0 and out or nil
 end
-function Source:commit_record(r, metadata) note(self.c.mark, tostring(r.topic ~= self.c.topic) .. tostring(r.value)) end
+function Source:commit_record(r, metadata) say(self.c.mark, tostring(r.topic ~= self.c.topic) .. tostring(r.value)) end
 local Sink = {}
 function Sink:start(ctx) self.c = ctx.config end
 function Sink:put(records)
-  for _, r in ipairs(records) do note(self.c.mark, r.topic .. " " .. connect.tostring(r.value) .. " @" .. r.offset) end
+  for _, r in ipairs(records) do say(self.c.mark, r.topic .. " " .. connect.tostring(r.value) .. " @" .. r.offset) end
 end
 local rows = { { "topic" }, { "count", type = "int", default = 5 }, { "mark" } }
 local function at(n, name, raise)
@@ -54,37 +51,15 @@ return {
 ]]
 
 describe("a task with transforms", function()
-  local w, cluster, topic, mark
-  local number = 0
-  setup(function() cluster = mock.new() end)
-  teardown(function() cluster:close() end)
-  before_each(function()
-    number = number + 1
-    topic, mark = "x" .. number, os.tmpname()
-    cluster:topic(topic, 1)
-    w = worker.new { plugins = { ["probe.lua"] = probe }, bootstrap = cluster:bootstrap(),
-      config = { ["consumer.session.timeout.ms"] = "6000" } }
-  end)
-  after_each(function()
-    w:close()
-    os.remove(mark)
-  end)
+  local bed = task_bed.new { prefix = "x", plugins = { ["probe.lua"] = probe },
+    config = { ["consumer.session.timeout.ms"] = "6000" } }
+  local w, cluster, topic, name
+  before_each(function() w, cluster, topic, name = bed.worker, bed.cluster, bed.topic, bed.name end)
 
-  local function noted()
-    local f = assert(io.open(mark))
-    local text = f:read "*a"
-    f:close()
-    return text
-  end
   local function start(class, more)
-    local c = { ["connector.class"] = class, topic = topic, topics = topic, mark = mark }
-    for k, v in pairs(more) do c[k] = v end
-    w:start_task("c" .. number, 0, c)
+    w:start_task(name, 0, with({ ["connector.class"] = class, topic = topic, topics = topic, mark = bed.file }, more))
   end
-  local function wait_offset(n)
-    worker.eventually(function() return w:offset("c" .. number, '{"p":"x"}') == '{"n":' .. n .. "}" end,
-      function() return "offset is " .. tostring(w:offset("c" .. number, '{"p":"x"}')) end)
-  end
+  local function wait_offset(n) bed:wait_offset(n) end
 
   describe("(source)", function()
     it("changes what is sent, and commit_record shows what was given", function()
@@ -92,7 +67,7 @@ describe("a task with transforms", function()
       start("Lines", { transforms = "e", ["transforms.e.type"] = "Elsewhere", count = "2" })
       assert.same({ "v1!", "v2!" }, cluster:read(topic .. "-new", 2))
       wait_offset(2)
-      assert.equal("falsev1\nfalsev2\n", noted())
+      assert.equal("falsev1\nfalsev2\n", bed:said())
     end)
 
     it("leaves out what is filtered; commit_record is told, offsets follow records that were sent", function()
@@ -100,12 +75,12 @@ describe("a task with transforms", function()
         predicates = "p", ["predicates.p.type"] = "Is", ["predicates.p.value"] = "v3" })
       assert.same({ "v1", "v2", "v4", "v5" }, cluster:read(topic, 4))
       wait_offset(5)
-      assert.matches("falsev3\n", noted())
+      assert.matches("falsev3\n", bed:said())
     end)
 
     it("is FAILED by a bad record after those before it were sent", function()
       start("Lines", { transforms = "b", ["transforms.b.type"] = "Bad", ["transforms.b.at"] = "v4" })
-      local trace = w:wait_state("c" .. number, 0, "FAILED").trace
+      local trace = w:wait_state(name, 0, "FAILED").trace
       assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: Tolerance exceeded in error handler\n", trace)
       assert.matches("Caused by: org.apache.kafka.connect.errors.DataException: bad value", trace, 1, true)
       assert.same({ "v1", "v2", "v3" }, cluster:read(topic, 3))
@@ -136,8 +111,8 @@ describe("a task with transforms", function()
       start("Lines", { transforms = "l", ["transforms.l.type"] = "Later", ["transforms.l.at"] = "v3", ["transforms.l.times"] = "1000",
         ["errors.retry.timeout"] = "-1", ["errors.tolerance"] = "all" })
       worker.sleep(1200) -- a long delay has begun
-      assert.is_true(worker.took(function() w:stop_tasks { "c" .. number, 0 } end) < 30000)
-      assert.equal("UNASSIGNED", w:status("c" .. number, 0).state)
+      assert.is_true(worker.took(function() w:stop_tasks { name, 0 } end) < 30000)
+      assert.equal("UNASSIGNED", w:status(name, 0).state)
       start("Lines", { transforms = "l", ["transforms.l.type"] = "Later", ["transforms.l.at"] = "v3",
         ["errors.retry.timeout"] = "-1", ["errors.tolerance"] = "all" })
       wait_offset(5)
@@ -149,7 +124,7 @@ describe("a task with transforms", function()
     it("does not start with a config that Java refuses", function()
       start("Lines", { transforms = "h", ["transforms.h.type"] = "InsertField$Value" })
       assert.matches("^org.apache.kafka.connect.errors.ConnectException: org.apache.kafka.common.config.ConfigException: "
-        .. "No field insertion configured\n", w:wait_state("c" .. number, 0, "FAILED").trace)
+        .. "No field insertion configured\n", w:wait_state(name, 0, "FAILED").trace)
     end)
 
     it("takes converters written in Lua", function()
@@ -159,24 +134,20 @@ describe("a task with transforms", function()
   end)
 
   describe("(sink)", function()
-    local function wait_noted(text)
-      worker.eventually(function() return noted():find(text, 1, true) end, noted)
-    end
-
     it("gives put what the chain made; dropped records count as consumed", function()
       cluster:write(topic, { "a", "b", "c", "d" })
       start("Say", { transforms = "f,e", ["transforms.f.type"] = "Filter", ["transforms.f.predicate"] = "p",
         predicates = "p", ["predicates.p.type"] = "Is", ["predicates.p.value"] = "d", ["transforms.e.type"] = "Elsewhere" })
-      wait_noted "c! @2"
-      assert.equal(("%s-new a! @0\n%s-new b! @1\n%s-new c! @2\n"):gsub("%%s", topic), (noted()))
-      worker.eventually(function() return cluster:committed("connect-c" .. number, topic) == 4 end)
+      bed:wait_said("c! @2", true)
+      assert.equal(("%s-new a! @0\n%s-new b! @1\n%s-new c! @2\n"):gsub("%%s", topic), (bed:said()))
+      bed:wait_committed(4)
     end)
 
     it("skips bad records under tolerance all", function()
       cluster:write(topic, { "a", "b", "c" })
       start("Say", { transforms = "b", ["transforms.b.type"] = "Bad", ["transforms.b.at"] = "b", ["errors.tolerance"] = "all" })
-      wait_noted "c @2"
-      assert.is_nil(noted():find "b @1")
+      bed:wait_said("c @2", true)
+      assert.is_nil(bed:said():find "b @1")
     end)
 
     it("fails by the earliest record: a transform's error before a later record's converter", function()
@@ -184,13 +155,13 @@ describe("a task with transforms", function()
       start("Say", { transforms = "b", ["transforms.b.type"] = "Bad", ["transforms.b.at"] = "b",
         ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter", ["value.converter.schemas.enable"] = "false" })
       assert.matches("Caused by: org.apache.kafka.connect.errors.DataException: bad value",
-        w:wait_state("c" .. number, 0, "FAILED").trace, 1, true)
+        w:wait_state(name, 0, "FAILED").trace, 1, true)
     end)
 
     it("takes converters written in Lua", function()
       cluster:write(topic, { "a" })
       start("Say", { ["value.converter"] = "Tag" })
-      wait_noted "A @0"
+      bed:wait_said("A @0", true)
     end)
   end)
 end)

@@ -1,16 +1,14 @@
 -- The worker file: types, defaults, cross-checks, variables, listeners and the advertised URL.
+local capture = require "spec.support.logged"
 local core = require "spec.support.core"
 local plugins = require "spec.support.plugins"
+local worker_config = require "spec.support.worker_config"
 local C, ffi = core.load { "base/err.h", "base/log.h", "config/worker_config.h", "config/plugin.h" }
 
-local json = "org.apache.kafka.connect.json.JsonConverter"
 
+-- The settings a worker needs, with others over them; false: without that one.
 local function base(t)
-  local p = {
-    ["bootstrap.servers"] = "127.0.0.1:9092", ["group.id"] = "g", ["key.converter"] = json,
-    ["value.converter"] = json, ["config.storage.topic"] = "c", ["offset.storage.topic"] = "o",
-    ["status.storage.topic"] = "s",
-  }
+  local p = worker_config.settings(t)
   for k, v in pairs(t or {}) do p[k] = v or nil end
   return p
 end
@@ -40,19 +38,10 @@ end
 
 -- what `fn` logs
 local function logged(fn)
-  pcall(ffi.cdef, "int pipe(int *); long read(int, void *, size_t); int close(int);")
-  local fds = ffi.new "int[2]"
-  ffi.C.pipe(fds)
-  C.lc_log_set_fd(fds[1])
   C.lc_log_set_level(nil, "info")
-  fn()
-  C.lc_log_set_fd(1)
+  local text = capture(fn)
   C.lc_log_set_level(nil, "off")
-  ffi.C.close(fds[1])
-  local b = ffi.new "char[60000]"
-  local n = ffi.C.read(fds[0], b, 60000)
-  ffi.C.close(fds[0])
-  return ffi.string(b, math.max(0, tonumber(n)))
+  return text
 end
 
 describe("worker config", function()

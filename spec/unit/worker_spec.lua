@@ -1,9 +1,12 @@
 -- Worker (core/runtime/worker.c, connector.c, task.c): instances, states, statuses, task configs.
 local core = require "spec.support.core"
 local C = core.load { "base/clock.h", "runtime/worker.h" }
+local files = require "spec.support.files"
+local task_bed = require "spec.support.task_bed"
+local with = require "spec.support.with"
 local worker = require "spec.support.worker"
 
-local probe = [[
+local probe = task_bed.say .. [[
 local connect = require "connect"
 local Task = {}
 local function exists(path)
@@ -26,11 +29,7 @@ function Task:poll()
   return nil
 end
 function Task:stop()
-  local f = self.ctx and self.ctx.config.mark and io.open(self.ctx.config.mark, "a")
-  if f then
-    f:write "stopped\n"
-    f:close()
-  end
+  if self.ctx then say(self.ctx.config.mark, "stopped") end
 end
 return connect.source {
   name = "Probe", class = "org.example.ProbeConnector", task_class = "org.example.ProbeTask", version = "1.2.3",
@@ -61,9 +60,7 @@ return connect.source {
 ]]
 
 local function config(more)
-  local c = { ["connector.class"] = "org.example.ProbeConnector", ["tasks.max"] = "1" }
-  for k, v in pairs(more or {}) do c[k] = v end
-  return c
+  return with({ ["connector.class"] = "org.example.ProbeConnector", ["tasks.max"] = "1" }, more)
 end
 
 describe("worker", function()
@@ -124,12 +121,11 @@ describe("worker", function()
     end)
 
     it("is tried again after a retriable start, and says why", function()
-      local file = os.tmpname()
-      os.remove(file)
+      local file = files.unused()
       w:start("p", config { wait_for = file })
       local st = w:wait_state("p", -1, "UNASSIGNED")
       assert.matches("not yet", st.trace)
-      io.open(file, "w"):close()
+      files.write(file, "")
       w:wait_state("p", -1, "RUNNING")
       os.remove(file)
       worker.wait_event "start p: ok"
@@ -218,25 +214,21 @@ describe("worker", function()
     end)
 
     it("waits in PAUSED before it starts, and may be stopped there", function()
-      local mark = os.tmpname()
-      os.remove(mark)
+      local mark = files.unused()
       w:start_task("p", 0, config { mark = mark }, { target = worker.PAUSED })
       w:wait_state("p", 0, "PAUSED")
       w:stop_tasks { "p", 0 }
       assert.equal("UNASSIGNED", w:status("p", 0).state)
-      assert.is_nil(io.open(mark))
+      assert.is_nil(files.read(mark))
     end)
 
     it("is FAILED with the reason when start fails; stop is called all the same", function()
-      local mark = os.tmpname()
-      os.remove(mark)
+      local mark = files.unused()
       w:start_task("p", 0, config { fail = "task", mark = mark })
       local st = w:wait_state("p", 0, "FAILED")
       assert.matches("^org%.apache%.kafka%.connect%.errors%.ConnectException: task says no\n", st.trace)
       assert.equal("1.2.3", st.version)
-      local f = assert(io.open(mark))
-      assert.equal("stopped\n", f:read "*a")
-      f:close()
+      assert.equal("stopped\n", files.read(mark))
       os.remove(mark)
       w:stop_tasks { "p", 0 } -- a failed task stays FAILED
       assert.equal("FAILED", w:status("p", 0).state)
@@ -253,11 +245,10 @@ describe("worker", function()
     end)
 
     it("is tried again after a retriable start", function()
-      local file = os.tmpname()
-      os.remove(file)
+      local file = files.unused()
       w:start_task("p", 0, config { wait_for = file })
       assert.matches("no " .. file, w:wait_state("p", 0, "UNASSIGNED").trace, 1, true)
-      io.open(file, "w"):close()
+      files.write(file, "")
       w:wait_state("p", 0, "RUNNING")
       os.remove(file)
     end)
@@ -296,8 +287,8 @@ describe("worker", function()
     it("is abandoned when it does not stop in time, and says nothing more", function()
       w:close()
       open { ["task.shutdown.graceful.timeout.ms"] = "300" }
-      local fifo = os.tmpname()
-      os.execute("rm " .. fifo .. " && mkfifo " .. fifo)
+      local fifo = files.unused()
+      os.execute("mkfifo " .. fifo)
       w:start_task("p", 0, config { fail = "hang", fifo = fifo })
       w:wait_state("p", 0, "RUNNING")
       local before = C.lc_now_ms()
@@ -306,9 +297,9 @@ describe("worker", function()
       assert.equal("RUNNING", w:status("p", 0).state)
       assert.is_true((w:start_task("p", 0, config())))
       w:wait_state("p", 0, "RUNNING")
-      io.open(fifo, "w"):close() -- the lost thread comes back
+      files.write(fifo, "") -- the lost thread comes back
       os.remove(fifo)
-      require("ffi").C.usleep(500000)
+      worker.sleep(500)
       assert.equal("RUNNING", w:status("p", 0).state)
     end)
 
