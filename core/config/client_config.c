@@ -59,6 +59,7 @@ static const pair_t base_all[] = {
         {"reconnect.backoff.ms", "50"},
         {"reconnect.backoff.max.ms", "1000"},
         {"socket.timeout.ms", "30000"},
+        {"socket.connection.setup.timeout.ms", "10000"},
         {NULL, NULL},
 };
 static const pair_t base_producer[] = {

@@ -67,8 +67,11 @@ describe("client settings", function()
     assert.equal("g", config(IK)["group.id"])
   end)
 
-  it("wait 30 s for an answer, as Java's clients do: a connection that died unnoticed is found out by that", function()
-    for kind = 0, 5 do assert.equal("30000", config(kind, {}, { name = "c" })["socket.timeout.ms"]) end
+  it("wait 30 s for an answer and 10 s for a connection, as Java's do: by that one that died unnoticed is found out", function()
+    for kind = 0, 5 do
+      local p = config(kind, {}, { name = "c" })
+      assert.same({ "30000", "10000" }, { p["socket.timeout.ms"], p["socket.connection.setup.timeout.ms"] })
+    end
     assert.equal("45000", config(K, { ["consumer.request.timeout.ms"] = "45000" }, { name = "c" })["socket.timeout.ms"])
     -- librdkafka refuses more than transaction.timeout.ms
     for limit, wait in pairs { ["1000"] = "900", ["9000"] = "8900", ["30000"] = "29900", ["60000"] = "30000" } do
