@@ -68,23 +68,24 @@ static size_t take(FILE *f, char *out, size_t n, bool line, int *last)
         return i;
 }
 
-/* Pushes a string: `n` bytes, or what there is. false: not a byte. */
-static bool read_bytes(lua_State *L, FILE *f, double n)
+/* Pushes a string: `most` bytes, with `line` those up to the end of the line, or what there is. chop: without the newline.
+ * false: not a byte. */
+static bool read_some(lua_State *L, FILE *f, double most, bool line, bool chop)
 {
         luaL_Buffer b;
         bool some = false;
         int last = 0;
 
         luaL_buffinit(L, &b);
-        while (last != EOF && n > 0) {
+        while (most > 0 && last != EOF && !(line && last == '\n')) {
                 char *at = luaL_prepbuffer(&b);
                 size_t got;
 
                 wait_for_input(L, f);
-                got = take(f, at, n < LUAL_BUFFERSIZE ? (size_t)n : LUAL_BUFFERSIZE, false, &last);
-                luaL_addsize(&b, got);
-                n -= (double)got;
+                got = take(f, at, most < LUAL_BUFFERSIZE ? (size_t)most : LUAL_BUFFERSIZE, line, &last);
+                most -= (double)got;
                 some = some || got;
+                luaL_addsize(&b, got - (chop && last == '\n'));
         }
         luaL_pushresult(&b);
         return some;
@@ -92,22 +93,7 @@ static bool read_bytes(lua_State *L, FILE *f, double n)
 
 static bool read_line(lua_State *L, FILE *f, bool chop)
 {
-        luaL_Buffer b;
-        bool some = false;
-        int last = 0;
-
-        luaL_buffinit(L, &b);
-        while (last != EOF && last != '\n') {
-                char *at = luaL_prepbuffer(&b);
-                size_t got;
-
-                wait_for_input(L, f);
-                got = take(f, at, LUAL_BUFFERSIZE, true, &last);
-                some = some || got;
-                luaL_addsize(&b, got - (chop && last == '\n'));
-        }
-        luaL_pushresult(&b);
-        return some;
+        return read_some(L, f, HUGE_VAL, true, chop);
 }
 
 static int byte(lua_State *L, FILE *f)
@@ -189,7 +175,7 @@ static bool read_one(lua_State *L, FILE *f, int arg)
 
         if (lua_type(L, arg) == LUA_TNUMBER) {
                 double n = lua_tonumber(L, arg);
-                return n > 0 ? read_bytes(L, f, n) : test_end(L, f);
+                return n > 0 ? read_some(L, f, n, false, false) : test_end(L, f);
         }
         if (lua_type(L, arg) != LUA_TSTRING)
                 luaL_argerror(L, arg, "invalid option");
@@ -200,7 +186,7 @@ static bool read_one(lua_State *L, FILE *f, int arg)
         case 'L':
                 return read_line(L, f, *format == 'l');
         case 'a':
-                read_bytes(L, f, HUGE_VAL);
+                read_some(L, f, HUGE_VAL, false, false);
                 return true;
         case 'n':
                 return read_number(L, f);
