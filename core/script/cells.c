@@ -147,15 +147,6 @@ lc_value_t *lc_cells_map_put_key(lc_batch_t *b, lc_value_t *map, const lc_value_
         return append(b, map, key);
 }
 
-void lc_cells_map_remove(lc_value_t *map, uint32_t entry)
-{
-        lc_value_t *at = &map->u.items[2 * (size_t)entry];
-
-        memmove(at, at + 2, 2 * (size_t)(map->len - entry - 1) * sizeof(*at));
-        map->len--;
-        map->pad += map->pad < UINT16_MAX;
-}
-
 int lc_cells_array(lc_batch_t *b, uint32_t n, lc_value_t *out)
 {
         lc_value_t *items = nulls(b, n);
@@ -278,25 +269,67 @@ int lc_cells_map_rename(lc_batch_t *b, const lc_value_t *from, const lc_cells_na
         return 0;
 }
 
+/* So many names are sooner looked for one by one than all keys are hashed. */
+enum { FEW = 8 };
+
+int lc_cells_map_pick(lc_batch_t *b, const lc_value_t *from, const lc_cells_names_t *names, int32_t *at,
+                      lc_value_t *rest)
+{
+        bool few = names->n <= FEW;
+        uint32_t kept = 0;
+
+        if (rest && lc_cells_map(b, from, 0, rest) < 0)
+                return -1;
+        for (uint32_t i = 0; i < names->n; i++)
+                at[i] = few ? lc_cells_find(from, names->v[i].u.s, names->v[i].len) : -1;
+        if (few && !rest)
+                return 0;
+        for (uint32_t i = 0; i < from->len; i++) {
+                const lc_value_t *entry = &from->u.items[2 * (size_t)i];
+                int name = -1;
+
+                if (few) {
+                        for (uint32_t n = 0; n < names->n && name < 0; n++)
+                                if (at[n] == (int32_t)i)
+                                        name = (int)n;
+                } else if (entry->type == LC_STRING) {
+                        name = lc_cells_names_find(names, entry->u.s, entry->len);
+                }
+                if (name >= 0) {
+                        at[name] = (int32_t)i;
+                } else if (rest) {
+                        if (kept < i)
+                                memcpy(&rest->u.items[2 * (size_t)kept], entry, 2 * sizeof(*entry));
+                        kept++;
+                }
+        }
+        if (rest)
+                rest->len = kept;
+        return 0;
+}
+
 /* ---- headers ------------------------------------------------------------------------------------ */
 
-lc_header_t *lc_cells_header(lc_record_t *r, const char *name, size_t n, const lc_schema_t *schema)
+lc_header_t *lc_cells_headers(const lc_record_t *r, uint32_t more)
 {
         lc_header_t *h;
 
-        if (r->nheaders == UINT16_MAX || lc_batch_hold_schema(r->batch, schema) < 0)
+        if (more > (uint32_t)(UINT16_MAX - r->nheaders))
                 return NULL;
-        h = lc_arena_alloc(&r->batch->arena, ((size_t)r->nheaders + 1) * sizeof(*h));
+        h = lc_arena_alloc(&r->batch->arena, ((size_t)r->nheaders + more) * sizeof(*h));
         if (!h)
                 return NULL;
         if (r->nheaders)
                 memcpy(h, r->headers, r->nheaders * sizeof(*h));
-        memset(&h[r->nheaders], 0, sizeof(*h));
-        h[r->nheaders].schema = schema;
-        if (!(h[r->nheaders].name = lc_arena_dup(&r->batch->arena, name, n)))
-                return NULL;
-        r->headers = h;
-        return &h[r->nheaders++];
+        memset(&h[r->nheaders], 0, more * sizeof(*h));
+        return h;
+}
+
+int lc_cells_header_fill(lc_batch_t *b, lc_header_t *h, const char *name, size_t n, const lc_schema_t *schema)
+{
+        h->schema = schema;
+        h->name = lc_arena_dup(&b->arena, name, n);
+        return h->name ? lc_batch_hold_schema(b, schema) : -1;
 }
 
 int lc_cells_drop_headers(lc_record_t *r, const lc_cells_names_t *names)

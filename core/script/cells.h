@@ -7,7 +7,7 @@
  * Threads:   the script's.
  * Ownership: everything made lives in the batch's arena; schemas are held by the batch.
  * Errors:    NULL or -1 without an error is "memory is out"; with one it carries Connect's message.
- * Tests:     spec/unit/chain_spec.lua, spec/golden/smt_spec.lua
+ * Tests:     spec/unit/chain_spec.lua, spec/unit/header_from_spec.lua, spec/golden/smt_spec.lua
  */
 #ifndef LC_SCRIPT_CELLS_H
 #define LC_SCRIPT_CELLS_H
@@ -38,7 +38,6 @@ int lc_cells_find(const lc_value_t *map, const char *name, size_t n);
 lc_value_t *lc_cells_map_put(lc_batch_t *b, lc_value_t *map, const char *name, size_t n);
 /* Likewise with any key, which is copied as it is (16 bytes). */
 lc_value_t *lc_cells_map_put_key(lc_batch_t *b, lc_value_t *map, const lc_value_t *key);
-void lc_cells_map_remove(lc_value_t *map, uint32_t entry);
 /* *out = an array of n nulls. */
 int lc_cells_array(lc_batch_t *b, uint32_t n, lc_value_t *out);
 
@@ -56,8 +55,17 @@ enum { LC_CELLS_DROP = -1, LC_CELLS_KEEP = -2 };
 int lc_cells_map_rename(lc_batch_t *b, const lc_value_t *from, const lc_cells_names_t *names,
                         const int32_t *action, int32_t other, lc_value_t *out, lc_err_t *err);
 
-/* A header appended (value null); the array before stays as it was. NULL: too many, or memory is out. */
-lc_header_t *lc_cells_header(lc_record_t *r, const char *name, size_t n, const lc_schema_t *schema);
+/* at[] (by name): the entry of `from` whose key it is, -1: there is none. rest (NULL: not wanted): a map of the other
+ * entries, in their order. */
+int lc_cells_map_pick(lc_batch_t *b, const lc_value_t *from, const lc_cells_names_t *names, int32_t *at,
+                      lc_value_t *rest);
+
+/* A copy of the record's headers with `more` behind them, to be filled; the record gets it by setting its fields.
+ * NULL: too many, or memory is out. */
+lc_header_t *lc_cells_headers(const lc_record_t *r, uint32_t more);
+/* A header's name and schema (value null). */
+int lc_cells_header_fill(lc_batch_t *b, lc_header_t *h, const char *name, size_t n,
+                         const lc_schema_t *schema);
 /* Without the headers whose name is in the set. -1: memory is out. */
 int lc_cells_drop_headers(lc_record_t *r, const lc_cells_names_t *names);
 bool lc_cells_has_header(const lc_record_t *r, const char *name);

@@ -40,7 +40,6 @@ int lc_cells_map(lc_batch_t *b, const lc_value_t *from, uint32_t room, lc_value_
 int lc_cells_find(const lc_value_t *map, const char *name, size_t n);
 lc_value_t *lc_cells_map_put(lc_batch_t *b, lc_value_t *map, const char *name, size_t n);
 lc_value_t *lc_cells_map_put_key(lc_batch_t *b, lc_value_t *map, const lc_value_t *key);
-void lc_cells_map_remove(lc_value_t *map, uint32_t entry);
 int lc_cells_array(lc_batch_t *b, uint32_t n, lc_value_t *out);
 lc_cells_names_t *lc_cells_names_new(void);
 void lc_cells_names_free(lc_cells_names_t *names);
@@ -48,7 +47,10 @@ int lc_cells_names_add(lc_cells_names_t *names, const char *s, size_t n);
 int lc_cells_names_find(const lc_cells_names_t *names, const char *s, size_t n);
 int lc_cells_map_rename(lc_batch_t *b, const lc_value_t *from, const lc_cells_names_t *names, const int32_t *action,
                         int32_t other, lc_value_t *out, lc_err_t *err);
-lc_header_t *lc_cells_header(lc_record_t *r, const char *name, size_t n, const lc_schema_t *schema);
+int lc_cells_map_pick(lc_batch_t *b, const lc_value_t *from, const lc_cells_names_t *names, int32_t *at,
+                      lc_value_t *rest);
+lc_header_t *lc_cells_headers(const lc_record_t *r, uint32_t more);
+int lc_cells_header_fill(lc_batch_t *b, lc_header_t *h, const char *name, size_t n, const lc_schema_t *schema);
 int lc_cells_drop_headers(lc_record_t *r, const lc_cells_names_t *names);
 bool lc_cells_has_header(const lc_record_t *r, const char *name);
 void lc_cells_basics(lc_schema_builder_t *b, const lc_schema_t *from);
@@ -171,15 +173,24 @@ function _M.next_run()
   topic_at, topic_batch, set_batch, set_text, set_at = nil, nil, nil, nil, nil
 end
 
---- Append a header: name, value (copied, 16 bytes), schema or nil.
-function _M.add_header(r, name, v, schema)
-  local h = C.lc_cells_header(r, name, #name, schema)
+--- A copy of the record's headers with `more` behind them. Fill all of these, h[r.nheaders + i], i from 0, with
+-- fill_header; then set_headers gives them to the record.
+function _M.more_headers(r, more)
+  local h = C.lc_cells_headers(r, more)
   if h == nil then
-    if r.nheaders == 65535 then _M.data_error("a record cannot have more than 65535 headers") end
+    if r.nheaders + more > 65535 then _M.data_error("a record cannot have more than 65535 headers") end
     oom()
   end
+  return h
+end
+
+--- name, value (copied, 16 bytes), schema or nil of one of more_headers.
+function _M.fill_header(r, h, name, v, schema)
+  if C.lc_cells_header_fill(r.batch, h, name, #name, schema) < 0 then oom() end
   ffi_copy(h.value, v, 16)
 end
+
+function _M.set_headers(r, h, more) r.headers, r.nheaders = h, r.nheaders + more end
 
 --- True if the record has a header of that name.
 function _M.has_header(r, name) return C.lc_cells_has_header(r, name) end
@@ -287,12 +298,6 @@ function _M.map_put_key(r, out, key)
   return v
 end
 
---- Take the entry with the text key `name` out of a map made here.
-function _M.map_remove(out, name)
-  local i = C.lc_cells_find(out, name, #name)
-  if i >= 0 then C.lc_cells_map_remove(out, i) end
-end
-
 --- out = a new array of n nulls: fill out.u.items[0 .. n - 1].
 function _M.array(r, out, n) if C.lc_cells_array(r.batch, n, out) < 0 then oom() end end
 
@@ -314,6 +319,12 @@ _M.DROP, _M.KEEP = -1, -2
 -- or the number of its new name; `other`: for keys that are not in the set.
 function _M.map_rename(r, out, v, names, action, other)
   if C.lc_cells_map_rename(r.batch, v, names, action, other, out, fx.err()) < 0 then fx.raise() end
+end
+
+--- at (cells.indices, one for each name of the set) = the numbers of the entries of the map v with these text keys,
+-- from 0 (-1: there is none). rest: nil, or = a new map with the other entries.
+function _M.map_pick(r, v, names, at, rest)
+  if C.lc_cells_map_pick(r.batch, v, names, at, rest) < 0 then oom() end
 end
 
 -- schemas -----------------------------------------------------------------------------------------

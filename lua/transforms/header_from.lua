@@ -10,11 +10,18 @@ local function not_empty(list)
   if list ~= nil and #list == 0 then return "Empty list" end
 end
 
--- What a schema without the moved fields is like, and where its fields come from.
+-- Where the fields are; when they are moved, what a schema without them is like, and where its fields come from.
 local function plan_for(self)
   local gone = {}
   for _, f in ipairs(self.fields) do gone[f] = true end
   return cells.plans(function(schema)
+    local at, missing = {}, false
+    for i, f in ipairs(self.fields) do
+      at[i] = cells.field(schema, f)
+      missing = missing or at[i] < 0
+    end
+    local plan = { at = cells.indices(at), missing = missing }
+    if not self.move then return plan end
     local builder, index = cells.builder(cells.STRUCT):basics(schema), {}
     for i = 0, schema.nfields - 1 do
       local name = cells.ffi.string(schema.fields[i].name)
@@ -23,7 +30,8 @@ local function plan_for(self)
         index[#index + 1] = i
       end
     end
-    return { schema = builder:finish(), index = cells.indices(index) }
+    plan.schema, plan.index = builder:finish(), cells.indices(index)
+    return plan
   end)
 end
 
@@ -32,30 +40,34 @@ local function with_schema(self, r, slot, schema)
   cells.require_struct(v, self.purpose)
   local old = self.old
   cells.copy(old, v)
+  local plan = self.plans:get(schema)
   if self.move then
-    local plan = self.plans:get(schema)
     cells.project(r, self.new, v, plan.schema, plan.index, self.defaults)
     cells.set(r, slot, self.new, plan.schema)
   end
-  for i = 1, #self.fields do
-    local at = cells.field(schema, self.fields[i])
-    if at < 0 then cells.fail("java.lang.NullPointerException", NO_FIELD) end
-    cells.add_header(r, self.headers[i], cells.read(old, at, self.defaults), schema.fields[at].schema)
+  if plan.missing then cells.fail("java.lang.NullPointerException", NO_FIELD) end
+  local n, first, h = #self.fields, r.nheaders, cells.more_headers(r, #self.fields)
+  for i = 0, n - 1 do
+    local at = plan.at[i]
+    cells.fill_header(r, h[first + i], self.headers[i + 1], cells.read(old, at, self.defaults),
+      schema.fields[at].schema)
   end
+  cells.set_headers(r, h, n)
 end
 
 local function schemaless(self, r, slot)
   local v = r[slot]
   cells.require_map(v, self.purpose)
-  cells.copy(self.old, v)
-  if self.move then
-    cells.map(r, self.new, v)
-    for i = 1, #self.fields do cells.map_remove(self.new, self.fields[i]) end
-    cells.set(r, slot, self.new, nil)
+  local old, at = self.old, self.at
+  cells.copy(old, v)
+  cells.map_pick(r, old, self.names, at, self.move and self.new or nil)
+  if self.move then cells.set(r, slot, self.new, nil) end
+  local n, first, h = #self.fields, r.nheaders, cells.more_headers(r, #self.fields)
+  for i = 0, n - 1 do
+    local entry = at[self.number[i]]
+    cells.fill_header(r, h[first + i], self.headers[i + 1], entry < 0 and self.null or old.u.items[2 * entry + 1], nil)
   end
-  for i = 1, #self.fields do
-    cells.add_header(r, self.headers[i], cells.get(self.old, self.fields[i]) or self.null, nil)
-  end
+  cells.set_headers(r, h, n)
 end
 
 return connect.transform {
@@ -88,6 +100,10 @@ return connect.transform {
     self.defaults = config["replace.null.with.default"]
     self.old, self.new, self.null = cells.cell(), cells.cell(), cells.cell()
     self.plans = plan_for(self)
+    self.names = cells.names(self.fields)
+    local numbers = {} -- a field that is named twice has one
+    for i, f in ipairs(self.fields) do numbers[i] = cells.find_name(self.names, f, #f) end
+    self.number, self.at = cells.indices(numbers), cells.indices(numbers)
   end,
 
   apply_cells = function(self, r, slot)

@@ -21,7 +21,9 @@ return connect.transform {
     java.copy_into(r, self.copy, self.literal.value)
     local schema = self.literal.schema
     if schema then cells.C.lc_batch_hold_schema(r.batch, schema) end
-    cells.add_header(r, self.header, self.copy, schema)
+    local h = cells.more_headers(r, 1)
+    cells.fill_header(r, h[r.nheaders], self.header, self.copy, schema)
+    cells.set_headers(r, h, 1)
   end,
 
   examples = {
