@@ -1,5 +1,5 @@
 /*
- * topic_hub.c - see topic_hub.h: following and writing the internal topics once they are up.
+ * topic_hub.c - see topic_hub.h: the hub, and its thread, which follows the internal topics once they are up.
  * Lock: hub.lock (topic_hub_internal.h says what it guards). spec/kafka/storage_spec.lua
  *
  * Two readers, because fetch.wait.max.ms cannot change: the fast one (10 ms) reads to the end and stays for a
@@ -24,20 +24,8 @@ enum {
         OVERLAP_MS = 1500, /* the slow reader's partitions join its fetches within one wait */
         CHUNK = 512,
         IDLE_MS = 1000,
-        FLUSH_SLICE_MS = 50,
-        ASK_AGAIN_MS = 30,
-        ASK_MS = 1000,        /* one query: librdkafka cannot be interrupted */
-        STOP_GRACE_MS = 1000, /* what is left to a wait when a stop comes */
-        STOP_LOOK_MS = 200
+        START_LOOK_MS = 50
 };
-
-typedef struct sent {
-        lc_hub_topic_t *t;
-        lc_hub_done_fn *done;
-        void *arg;
-} sent_t;
-
-/* ---- small helpers ---- */
 
 static struct timespec in_ms(int64_t ms)
 {
@@ -53,45 +41,15 @@ static struct timespec in_ms(int64_t ms)
         return ts;
 }
 
-/* Under the lock: until something changed or `until` (monotonic ms) passed. false: passed. */
-static bool wait_changed(lc_topic_hub_t *hub, int64_t until)
+void lc_hub_wait_changed(lc_topic_hub_t *hub, int64_t until)
 {
         int64_t left = until - lc_now_ms();
         struct timespec ts;
 
         if (left <= 0)
-                return false;
+                return;
         ts = in_ms(left);
         pthread_cond_timedwait(&hub->changed, &hub->lock, &ts);
-        return true;
-}
-
-/* A wait of a caller that may be told to stop meanwhile: what began before the stop then has STOP_GRACE_MS
- * left, what begins after it (the last statuses) has its whole time. */
-typedef struct patience {
-        int64_t until; /* monotonic ms */
-        bool stopped;  /* the stop is known */
-} patience_t;
-
-static patience_t patience(const lc_topic_hub_t *hub, int ms)
-{
-        return (patience_t){lc_now_ms() + ms, lc_stopped(hub->stop)};
-}
-
-/* Under the lock: false when the time is over. */
-static bool wait_patiently(lc_topic_hub_t *hub, patience_t *p)
-{
-        int64_t now = lc_now_ms();
-
-        if (!p->stopped && lc_stopped(hub->stop)) {
-                p->stopped = true;
-                if (p->until > now + STOP_GRACE_MS)
-                        p->until = now + STOP_GRACE_MS;
-        }
-        if (now >= p->until)
-                return false;
-        wait_changed(hub, p->until < now + STOP_LOOK_MS ? p->until : now + STOP_LOOK_MS);
-        return true;
 }
 
 /* ---- making ---- */
@@ -194,7 +152,7 @@ void lc_hub_topic_detach(lc_hub_topic_t *t)
         pthread_mutex_lock(&t->hub->lock);
         t->detached = true;
         while (t->hub->calling == t)
-                wait_changed(t->hub, lc_now_ms() + IDLE_MS);
+                lc_hub_wait_changed(t->hub, lc_now_ms() + IDLE_MS);
         pthread_mutex_unlock(&t->hub->lock);
 }
 
@@ -274,40 +232,6 @@ static bool serve_reader(lc_topic_hub_t *hub, lc_hub_reader_t *r)
                 rd_kafka_event_destroy(ev);
         rd_kafka_queue_destroy(main_queue);
         return moved;
-}
-
-/* ---- delivery reports ---- */
-
-static void report(lc_topic_hub_t *hub, const rd_kafka_message_t *m)
-{
-        sent_t *s = m->_private;
-        lc_hub_topic_t *t = s->t;
-        lc_err_t err;
-
-        lc_err_clear(&err);
-        if (m->err)
-                lc_kafka_err_set(&err, hub->producer->rk, m->err, NULL, "Cannot write to topic '%s'",
-                                 t->name);
-        if (s->done)
-                s->done(s->arg, m->err ? &err : NULL, m->partition, m->offset);
-        free(s);
-        pthread_mutex_lock(&hub->lock);
-        t->done++;
-        pthread_cond_broadcast(&hub->changed);
-        pthread_mutex_unlock(&hub->lock);
-}
-
-static void serve_reports(lc_topic_hub_t *hub)
-{
-        const rd_kafka_message_t *m;
-        rd_kafka_event_t *ev;
-
-        while ((ev = rd_kafka_queue_poll(hub->reports, 0))) {
-                if (rd_kafka_event_type(ev) == RD_KAFKA_EVENT_DR)
-                        while ((m = rd_kafka_event_message_next(ev)))
-                                report(hub, m);
-                rd_kafka_event_destroy(ev);
-        }
 }
 
 /* ---- the thread ---- */
@@ -409,7 +333,7 @@ static void *run(void *arg)
                 lc_waker_clear(&hub->waker);
                 moved = serve_reader(hub, &hub->fast);
                 moved = serve_reader(hub, &hub->slow) || moved;
-                serve_reports(hub);
+                lc_hub_serve_reports(hub);
                 if (lc_now_ms() >= tick) {
                         run_ticks(hub);
                         tick = lc_now_ms() + IDLE_MS;
@@ -457,7 +381,7 @@ int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *er
         pthread_mutex_lock(&hub->lock);
         hub->stop = stop;
         while (!t->at_end && !t->failed && !lc_stopped(stop) && lc_now_ms() < end)
-                wait_changed(hub, lc_now_ms() + FLUSH_SLICE_MS);
+                lc_hub_wait_changed(hub, lc_now_ms() + START_LOOK_MS);
         if (t->failed && err && !err->kind)
                 *err = t->error;
         else if (!t->failed && !t->at_end)
@@ -477,255 +401,6 @@ int lc_hub_topic_partition_count(lc_hub_topic_t *t)
         n = t->npartitions;
         pthread_mutex_unlock(&t->hub->lock);
         return n;
-}
-
-/* ---- reading to the end ---- */
-
-/* Under the lock: everything sent so far is done. */
-static bool wait_done(lc_hub_topic_t *t, patience_t *p)
-{
-        uint64_t upto = t->sent;
-
-        while (t->done < upto)
-                if (!wait_patiently(t->hub, p))
-                        return false;
-        return true;
-}
-
-bool lc_hub_topic_flush(lc_hub_topic_t *t, int ms)
-{
-        patience_t p;
-        bool ok;
-
-        pthread_mutex_lock(&t->hub->lock);
-        p = patience(t->hub, ms);
-        ok = wait_done(t, &p);
-        pthread_mutex_unlock(&t->hub->lock);
-        return ok;
-}
-
-/* One query answers everybody who asked before it was sent. Under the lock; -1 with err. */
-static int ask_ends(lc_hub_topic_t *t, patience_t *p, lc_err_t *err)
-{
-        lc_topic_hub_t *hub = t->hub;
-        uint64_t need = t->asked + 1;
-
-        while (t->answered < need) {
-                if (t->asking) {
-                        if (!wait_patiently(hub, p))
-                                return lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                                      lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                                                      "Timed out reading the end offsets of topic '%s'",
-                                                      t->name);
-                        continue;
-                }
-                {
-                        int64_t *ends = lc_calloc((size_t)t->npartitions, sizeof(*ends));
-                        int64_t left = p->until - lc_now_ms();
-                        uint64_t mine = ++t->asked;
-                        lc_err_t why;
-
-                        t->asking = true;
-                        pthread_mutex_unlock(&hub->lock);
-                        lc_err_clear(&why);
-                        while (lc_hub_query_ends(hub->producer->rk, &t, 1, RD_KAFKA_OFFSET_END,
-                                                 left > ASK_MS ? ASK_MS
-                                                 : left > 1    ? (int)left
-                                                               : 1,
-                                                 &ends, &why) < 0 &&
-                               why.kind == LC_RETRIABLE && (p->stopped || !lc_stopped(hub->stop)) &&
-                               (left = p->until - lc_now_ms()) > ASK_AGAIN_MS) {
-                                struct timespec pause = {0, ASK_AGAIN_MS * 1000000};
-                                nanosleep(&pause, NULL);
-                                lc_err_clear(&why);
-                        }
-                        pthread_mutex_lock(&hub->lock);
-                        t->asking = false;
-                        t->answered = mine;
-                        t->ask_error = why;
-                        if (!why.kind)
-                                memcpy(t->end, ends, (size_t)t->npartitions * sizeof(*ends));
-                        free(ends);
-                        pthread_cond_broadcast(&hub->changed);
-                }
-        }
-        if (!t->ask_error.kind)
-                return 0;
-        if (err && !err->kind)
-                *err = t->ask_error;
-        return -1;
-}
-
-int lc_hub_topic_read_to_end(lc_hub_topic_t *t, int ms, lc_err_t *err)
-{
-        lc_topic_hub_t *hub = t->hub;
-        int64_t *ends = NULL;
-        patience_t patient;
-        int rc = -1;
-
-        pthread_mutex_lock(&hub->lock);
-        patient = patience(hub, ms);
-        if (!t->npartitions) {
-                lc_err_set(err, LC_FATAL, 0, "Topic '%s' was not started", t->name);
-                goto done;
-        }
-        if (!wait_done(t, &patient)) {
-                lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                               lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                               "Timed out waiting for what was written to topic '%s'", t->name);
-                goto done;
-        }
-        if (ask_ends(t, &patient, err) < 0)
-                goto done;
-        ends = lc_malloc((size_t)t->npartitions * sizeof(*ends));
-        memcpy(ends, t->end, (size_t)t->npartitions * sizeof(*ends));
-        for (int p = 0; p < t->npartitions;) {
-                if (t->position[p] >= ends[p]) {
-                        p++;
-                } else if (!wait_patiently(hub, &patient)) {
-                        lc_err_set_cls(
-                                err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                                "Timed out reading topic '%s' to its end: partition %d is at %lld of %lld",
-                                t->name, p, (long long)t->position[p], (long long)ends[p]);
-                        goto done;
-                }
-        }
-        rc = 0;
-done:
-        pthread_mutex_unlock(&hub->lock);
-        free(ends);
-        return rc;
-}
-
-/* ---- writing ---- */
-
-void lc_hub_topic_send(lc_hub_topic_t *t, const lc_hub_out_t *out, lc_hub_done_fn *done, void *arg)
-{
-        lc_topic_hub_t *hub = t->hub;
-        sent_t *s = lc_calloc(1, sizeof(*s));
-        int32_t partition = out->partition;
-        rd_kafka_resp_err_t code;
-
-        s->t = t;
-        s->done = done;
-        s->arg = arg;
-        pthread_mutex_lock(&hub->lock);
-        t->sent++;
-        if (partition < 0)
-                partition = lc_kafka_partition(out->key, out->key_len, t->npartitions);
-        pthread_mutex_unlock(&hub->lock);
-        /* npartitions is set after `out` */
-        code = partition < 0 ? RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION
-                             : rd_kafka_producev(hub->producer->rk, RD_KAFKA_V_RKT(t->out),
-                                                 RD_KAFKA_V_PARTITION(partition),
-                                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                                                 RD_KAFKA_V_KEY(out->key, out->key_len),
-                                                 RD_KAFKA_V_VALUE((void *)out->value, out->value_len),
-                                                 RD_KAFKA_V_OPAQUE(s), RD_KAFKA_V_END);
-        if (code) {
-                lc_err_t err;
-                lc_err_clear(&err);
-                lc_kafka_err_set(&err, hub->producer->rk, code, NULL, "Cannot write to topic '%s'", t->name);
-                if (done)
-                        done(arg, &err, partition, -1);
-                free(s);
-                pthread_mutex_lock(&hub->lock);
-                t->done++;
-                pthread_cond_broadcast(&hub->changed);
-                pthread_mutex_unlock(&hub->lock);
-        }
-}
-
-/* Shared by the writer, which may give up, and the reports that are still to come. */
-typedef struct write_state {
-        lc_topic_hub_t *hub;
-        int refs;
-        size_t left;
-        lc_err_t err;
-        int32_t partition;
-        int64_t offset; /* of the last record */
-} write_state_t;
-
-static void write_unref(write_state_t *w)
-{
-        if (__atomic_sub_fetch(&w->refs, 1, __ATOMIC_ACQ_REL) == 0)
-                free(w);
-}
-
-static void write_done(void *arg, const lc_err_t *err, int32_t partition, int64_t offset)
-{
-        write_state_t *w = arg;
-        lc_topic_hub_t *hub = w->hub;
-
-        pthread_mutex_lock(&hub->lock);
-        w->left--;
-        if (err && !w->err.kind)
-                w->err = *err;
-        if (!err) {
-                w->partition = partition;
-                w->offset = offset;
-        }
-        pthread_cond_broadcast(&hub->changed);
-        pthread_mutex_unlock(&hub->lock);
-        write_unref(w);
-}
-
-int lc_hub_topic_write(lc_hub_topic_t *t, const lc_hub_out_t *out, size_t n, bool seen, int ms, lc_err_t *err)
-{
-        lc_topic_hub_t *hub = t->hub;
-        write_state_t *w = lc_calloc(1, sizeof(*w));
-        patience_t p;
-        int rc = -1;
-
-        w->hub = hub;
-        w->refs = (int)n + 1;
-        w->left = n;
-        w->offset = -1;
-        for (size_t i = 0; i < n; i++)
-                lc_hub_topic_send(t, &out[i], write_done, w);
-        pthread_mutex_lock(&hub->lock);
-        p = patience(hub, ms);
-        while (w->left && wait_patiently(hub, &p))
-                ;
-        if (w->err.kind) {
-                if (err && !err->kind)
-                        *err = w->err;
-                goto done;
-        }
-        while (!w->left && seen && w->offset >= 0 && t->position[w->partition] <= w->offset)
-                if (!wait_patiently(hub, &p))
-                        break;
-        if (w->left || (seen && w->offset >= 0 && t->position[w->partition] <= w->offset)) {
-                lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                               lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                               w->left ? "Topic '%s' did not acknowledge within %d ms"
-                                       : "What was written to topic '%s' did not come back within %d ms",
-                               t->name, ms);
-                goto done;
-        }
-        rc = 0;
-done:
-        pthread_mutex_unlock(&hub->lock);
-        write_unref(w);
-        return rc;
-}
-
-int lc_hub_topic_await(lc_hub_topic_t *t, int32_t partition, int64_t offset, int ms, lc_err_t *err)
-{
-        patience_t p;
-        bool there;
-
-        pthread_mutex_lock(&t->hub->lock);
-        p = patience(t->hub, ms);
-        while (!(there = t->position[partition] > offset) && wait_patiently(t->hub, &p))
-                ;
-        pthread_mutex_unlock(&t->hub->lock);
-        return there ? 0
-                     : lc_err_set_cls(err, LC_RETRIABLE, RD_KAFKA_RESP_ERR__TIMED_OUT,
-                                      lc_kafka_err_cls(RD_KAFKA_RESP_ERR__TIMED_OUT),
-                                      "What was written to topic '%s' did not come back within %d ms",
-                                      t->name, ms);
 }
 
 /* ---- the rest ---- */
@@ -772,12 +447,12 @@ void lc_topic_hub_free(lc_topic_hub_t *hub)
                 int64_t until = lc_now_ms() + 10000;
                 rd_kafka_purge(hub->producer->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
                 while (rd_kafka_outq_len(hub->producer->rk) > 0 && lc_now_ms() < until) {
-                        serve_reports(hub);
+                        lc_hub_serve_reports(hub);
                         lc_waker_clear(&hub->waker);
                         if (rd_kafka_outq_len(hub->producer->rk) > 0)
                                 lc_waker_wait(&hub->waker, 20);
                 }
-                serve_reports(hub);
+                lc_hub_serve_reports(hub);
                 rd_kafka_queue_io_event_enable(hub->reports, -1, NULL, 0);
                 rd_kafka_queue_destroy(hub->reports);
         }

@@ -1,5 +1,6 @@
 /*
- * topic_hub_internal.h - the inside of topic_hub.c (running) and topic_hub_start.c (bringing up).
+ * topic_hub_internal.h - the inside of topic_hub.c (the thread), topic_hub_start.c (bringing up) and topic_hub_calls.c
+ * (what other threads call).
  *
  * Lock: hub.lock guards what is marked L; everything else belongs to the hub's thread or never changes after
  * the first start. `changed` is signalled whenever anything marked L moved.
@@ -80,11 +81,15 @@ void lc_hub_reader_close(lc_hub_reader_t *r);
 /* Metadata, creation, checks, offsets; then the fast reader runs on what is not empty. Topics that cannot be
  * had are marked failed. Returns -1 when the hub was told to quit. */
 int lc_hub_bring_up(lc_topic_hub_t *hub);
-/* Mark under the lock and wake everybody. */
 /* An impatient hub: fails the topic (NULL: all) if this says that it is denied. Returns whether it does. */
 bool lc_hub_refused(lc_topic_hub_t *hub, lc_hub_topic_t *t, rd_kafka_resp_err_t code);
 void lc_hub_topic_free(lc_hub_topic_t *t);
+/* Marks it failed under the lock and wakes everybody. */
 void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err);
+/* Under the lock: until something changed or `until` (monotonic ms) passed. */
+void lc_hub_wait_changed(lc_topic_hub_t *hub, int64_t until);
+/* Delivery reports: hub's thread, or nobody else's any more. */
+void lc_hub_serve_reports(lc_topic_hub_t *hub);
 /* Latest offsets of one topic into out[]; -1 with err. */
 int lc_hub_query_ends(rd_kafka_t *rk, lc_hub_topic_t *const *topics, int n, int64_t time, int ms,
                       int64_t *const *out, lc_err_t *err);

@@ -291,7 +291,7 @@ static int host_error_class(lua_State *L)
         return 0;
 }
 
-/* value_types{null=, array=, map=, float=, bytes=, data=}: the sentinels and metatables encode.c looks for */
+/* value_types{null=, array=, map=, float=, bytes=, data=}: the sentinels and metatables encode_value.c looks for */
 static int host_value_types(lua_State *L)
 {
         luaL_checktype(L, 1, LUA_TTABLE);

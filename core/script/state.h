@@ -31,7 +31,7 @@ typedef struct lc_ffi_exchange {
         bool sent;
 } lc_ffi_exchange_t;
 
-typedef struct lc_partitions lc_partitions_t; /* encode.c: interned source partitions */
+typedef struct lc_partitions lc_partitions_t; /* encode_batch.c: interned source partitions */
 
 typedef struct lc_state {
         lua_State *L;
@@ -87,7 +87,7 @@ void lc_strings_push(lua_State *L);
 void lc_files_push(lua_State *L);
 /* host.c: the table of functions that lua/connect/host.lua is in a worker. Pushed. */
 void lc_host_push(lua_State *L);
-/* encode.c */
+/* encode_batch.c */
 int lc_encode_batch(lua_State *L);     /* list of records -> st->xch.batch */
 int lc_encode_canonical(lua_State *L); /* table -> canonical JSON */
 /* chain.c: the state of a chain with stages */
