@@ -1,11 +1,11 @@
 /* queue.c - see queue.h. */
 #include "base/queue.h"
 #include "base/alloc.h"
-#include <errno.h>
+#include "base/clock.h"
+#include "base/cond.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct node {
         struct node *next;
@@ -23,12 +23,8 @@ struct lc_queue {
 lc_queue_t *lc_queue_new(void)
 {
         lc_queue_t *q = lc_calloc(1, sizeof(*q));
-        pthread_condattr_t attr;
 
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&q->filled, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&q->filled);
         pthread_mutex_init(&q->lock, NULL);
         q->tail = &q->head;
         return q;
@@ -72,24 +68,18 @@ void lc_queue_wake(lc_queue_t *q)
 
 void *lc_queue_pop(lc_queue_t *q, int ms)
 {
-        struct timespec end;
+        int64_t end = ms > 0 ? lc_now_ms() + ms : 0;
         node_t *n = NULL;
         void *item = NULL;
-        int rc = 0;
+        bool late = ms == 0;
 
-        if (ms > 0) {
-                clock_gettime(CLOCK_MONOTONIC, &end);
-                end.tv_sec += ms / 1000;
-                end.tv_nsec += (long)(ms % 1000) * 1000000;
-                if (end.tv_nsec >= 1000000000) {
-                        end.tv_sec++;
-                        end.tv_nsec -= 1000000000;
-                }
-        }
         pthread_mutex_lock(&q->lock);
-        while (!q->head && !q->woken && ms != 0 && rc != ETIMEDOUT)
-                rc = ms < 0 ? pthread_cond_wait(&q->filled, &q->lock)
-                            : pthread_cond_timedwait(&q->filled, &q->lock, &end);
+        while (!q->head && !q->woken && !late) {
+                if (ms < 0)
+                        pthread_cond_wait(&q->filled, &q->lock);
+                else
+                        late = !lc_cond_wait_until(&q->filled, &q->lock, end);
+        }
         q->woken = false;
         n = q->head;
         if (n) {

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/waker.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "kafka/producer.h"
 #include "kafka/topic_hub_internal.h"
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
         FAST_WAIT_MS = 10,
@@ -26,31 +26,6 @@ enum {
         IDLE_MS = 1000,
         START_LOOK_MS = 50
 };
-
-static struct timespec in_ms(int64_t ms)
-{
-        struct timespec ts;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        ts.tv_sec += ms / 1000;
-        ts.tv_nsec += (ms % 1000) * 1000000;
-        if (ts.tv_nsec >= 1000000000) {
-                ts.tv_sec++;
-                ts.tv_nsec -= 1000000000;
-        }
-        return ts;
-}
-
-void lc_hub_wait_changed(lc_topic_hub_t *hub, int64_t until)
-{
-        int64_t left = until - lc_now_ms();
-        struct timespec ts;
-
-        if (left <= 0)
-                return;
-        ts = in_ms(left);
-        pthread_cond_timedwait(&hub->changed, &hub->lock, &ts);
-}
 
 /* ---- making ---- */
 
@@ -70,13 +45,9 @@ lc_topic_hub_t *lc_topic_hub_new(const lc_props_t *producer, const lc_props_t *c
                 {NULL, NULL}};
         lc_topic_hub_t *hub = lc_calloc(1, sizeof(*hub));
         lc_props_t *conf = lc_props_copy(producer);
-        pthread_condattr_t attr;
 
         pthread_mutex_init(&hub->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&hub->changed, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&hub->changed);
         hub->waker.fd = -1;
         hub->api_ms = api_ms;
         hub->markers = read_committed;
@@ -152,7 +123,7 @@ void lc_hub_topic_detach(lc_hub_topic_t *t)
         pthread_mutex_lock(&t->hub->lock);
         t->detached = true;
         while (t->hub->calling == t)
-                lc_hub_wait_changed(t->hub, lc_now_ms() + IDLE_MS);
+                lc_cond_wait_until(&t->hub->changed, &t->hub->lock, lc_now_ms() + IDLE_MS);
         pthread_mutex_unlock(&t->hub->lock);
 }
 
@@ -381,7 +352,7 @@ int lc_hub_topic_start(lc_hub_topic_t *t, const volatile int *stop, lc_err_t *er
         pthread_mutex_lock(&hub->lock);
         hub->stop = stop;
         while (!t->at_end && !t->failed && !lc_stopped(stop) && lc_now_ms() < end)
-                lc_hub_wait_changed(hub, lc_now_ms() + START_LOOK_MS);
+                lc_cond_wait_until(&hub->changed, &hub->lock, lc_now_ms() + START_LOOK_MS);
         if (t->failed && err && !err->kind)
                 *err = t->error;
         else if (!t->failed && !t->at_end)

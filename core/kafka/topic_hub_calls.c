@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "kafka/topic_hub_internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static bool wait_patiently(lc_topic_hub_t *hub, patience_t *p)
         }
         if (now >= p->until)
                 return false;
-        lc_hub_wait_changed(hub, p->until < now + STOP_LOOK_MS ? p->until : now + STOP_LOOK_MS);
+        lc_cond_wait_until(&hub->changed, &hub->lock,
+                           p->until < now + STOP_LOOK_MS ? p->until : now + STOP_LOOK_MS);
         return true;
 }
 

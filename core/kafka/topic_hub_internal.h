@@ -86,8 +86,6 @@ bool lc_hub_refused(lc_topic_hub_t *hub, lc_hub_topic_t *t, rd_kafka_resp_err_t 
 void lc_hub_topic_free(lc_hub_topic_t *t);
 /* Marks it failed under the lock and wakes everybody. */
 void lc_hub_fail(lc_hub_topic_t *t, const lc_err_t *err);
-/* Under the lock: until something changed or `until` (monotonic ms) passed. */
-void lc_hub_wait_changed(lc_topic_hub_t *hub, int64_t until);
 /* Delivery reports: hub's thread, or nobody else's any more. */
 void lc_hub_serve_reports(lc_topic_hub_t *hub);
 /* Latest offsets of one topic into out[]; -1 with err. */

@@ -23,6 +23,7 @@
 #include "rest/rest.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "rest/call.h"
 #include "rest/forward.h"
@@ -184,12 +185,10 @@ static void *run_timer(void *arg)
                         else if (x->deadline_ms < first)
                                 first = x->deadline_ms;
                 }
-                if (first == INT64_MAX) {
+                if (first == INT64_MAX)
                         pthread_cond_wait(&r->changed, &r->lock);
-                } else {
-                        struct timespec until = {first / 1000, first % 1000 * 1000000};
-                        pthread_cond_timedwait(&r->changed, &r->lock, &until);
-                }
+                else
+                        lc_cond_wait_until(&r->changed, &r->lock, first);
         }
         pthread_mutex_unlock(&r->lock);
         return NULL;
@@ -626,16 +625,12 @@ static const char *current_level(void)
 lc_rest_t *lc_rest_new(const lc_worker_config_t *wc, lc_err_t *err)
 {
         lc_rest_t *r = lc_calloc(1, sizeof(*r));
-        pthread_condattr_t attr;
         int rc = -1;
 
         r->refs = 1;
         r->listen_fd = -1;
         pthread_mutex_init(&r->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&r->changed, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&r->changed);
         r->filters = lc_filters_new(lc_worker_config_str(wc, "access.control.allow.origin"),
                                     lc_worker_config_str(wc, "access.control.allow.methods"),
                                     lc_worker_config_str(wc, "response.http.headers.config"), err);
@@ -711,7 +706,6 @@ void lc_rest_logger_level(lc_rest_t *r, const char *logger, const char *level)
 void lc_rest_stop(lc_rest_t *r)
 {
         int64_t until = lc_now_ms() + STOP_MS;
-        struct timespec t = {until / 1000, until % 1000 * 1000000};
 
         if (!r)
                 return;
@@ -726,7 +720,7 @@ void lc_rest_stop(lc_rest_t *r)
         if (r->daemon) {
                 MHD_quiesce_daemon(r->daemon); /* no new connections; the listening socket is ours again */
                 pthread_mutex_lock(&r->lock);
-                while (r->busy && !pthread_cond_timedwait(&r->changed, &r->lock, &t))
+                while (r->busy && lc_cond_wait_until(&r->changed, &r->lock, until))
                         ;
                 pthread_mutex_unlock(&r->lock);
                 MHD_stop_daemon(r->daemon);

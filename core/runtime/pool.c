@@ -2,15 +2,14 @@
 #include "runtime/pool.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "script/script.h"
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { IDLE_MS = 30000, STACK = 4 * 1024 * 1024 }; /* as a task's (task.c) */
 
@@ -42,24 +41,13 @@ struct lc_pool {
 
 static void *pool_thread(void *arg);
 
-static struct timespec at(int64_t ms)
-{
-        struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-
-        return t;
-}
-
 lc_pool_t *lc_pool_new(int size, int late_ms, int cap)
 {
         lc_pool_t *p = lc_calloc(1, sizeof(*p));
-        pthread_condattr_t attr;
 
         pthread_mutex_init(&p->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&p->work, &attr);
-        pthread_cond_init(&p->ended, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&p->work);
+        lc_cond_init(&p->ended);
         p->ready_tail = &p->ready;
         p->size = size;
         p->late_ms = late_ms;
@@ -222,7 +210,6 @@ static void *pool_thread(void *arg)
         while (!p->closing) {
                 int64_t now = lc_now_ms(), next = look(p, now);
                 lc_strand_t *s = take(p);
-                struct timespec t;
 
                 if (s) {
                         run(p, s);
@@ -235,8 +222,7 @@ static void *pool_thread(void *arg)
                         next = idle_since + IDLE_MS;
                 if (next == INT64_MAX || next <= now)
                         next = now + IDLE_MS;
-                t = at(next);
-                pthread_cond_timedwait(&p->work, &p->lock, &t);
+                lc_cond_wait_until(&p->work, &p->lock, next);
         }
         p->threads--;
         p->idle--;
@@ -362,8 +348,8 @@ void lc_strand_close(lc_strand_t *s)
 
 void lc_pool_free(lc_pool_t *p, int ms)
 {
-        struct timespec end = at(lc_now_ms() + ms);
-        int rc = 0, left;
+        int64_t end = lc_now_ms() + ms;
+        int left;
 
         if (!p)
                 return;
@@ -380,8 +366,8 @@ void lc_pool_free(lc_pool_t *p, int ms)
                 pthread_mutex_lock(&p->lock);
         }
         pthread_cond_broadcast(&p->work);
-        while (p->threads && rc != ETIMEDOUT)
-                rc = pthread_cond_timedwait(&p->ended, &p->lock, &end);
+        while (p->threads && lc_cond_wait_until(&p->ended, &p->lock, end))
+                ;
         left = p->threads;
         pthread_mutex_unlock(&p->lock);
         if (left) { /* their code has not returned: they will still look at the pool when it does */

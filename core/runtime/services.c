@@ -1,21 +1,18 @@
 /* services.c - see services.h. */
 #include "runtime/services.h"
 #include "config/worker_checks.h"
-#include "script/script.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "script/script.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
 {
         lc_services_t *s = lc_calloc(1, sizeof(*s));
-        pthread_condattr_t attr;
 
         s->refs = 1;
         s->config = deps->config;
@@ -41,10 +38,7 @@ lc_services_t *lc_services_new(const lc_worker_deps_t *deps)
         lc_script_max_memory((size_t)lc_worker_size(lc_worker_config_str(deps->config, "plugin.max.memory")));
         lc_script_max_files((int)lc_worker_config_int(deps->config, "plugin.max.files"));
         pthread_mutex_init(&s->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&s->changed, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&s->changed);
         return s;
 }
 
@@ -68,9 +62,7 @@ void lc_services_unref(lc_services_t *s)
 
 bool lc_services_wait_until(lc_services_t *s, int64_t end_ms)
 {
-        struct timespec end = {.tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000};
-
-        return pthread_cond_timedwait(&s->changed, &s->lock, &end) != ETIMEDOUT;
+        return lc_cond_wait_until(&s->changed, &s->lock, end_ms);
 }
 
 void lc_services_shut(lc_services_t *s)

@@ -2,9 +2,9 @@
 #include "runtime/ticket.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LOOK_MS = 100 };
 
@@ -19,14 +19,10 @@ struct lc_ticket {
 lc_ticket_t *lc_ticket_new(void)
 {
         lc_ticket_t *t = lc_calloc(1, sizeof(*t));
-        pthread_condattr_t attr;
 
         t->refs = 2;
         pthread_mutex_init(&t->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&t->answered, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&t->answered);
         return t;
 }
 
@@ -55,12 +51,8 @@ int lc_ticket_wait(lc_ticket_t *t, bool (*quit)(void *arg), void *arg, int64_t e
         int rc = 1;
 
         pthread_mutex_lock(&t->lock);
-        while (!t->done && !(quit && quit(arg)) && !(end_ms && lc_now_ms() >= end_ms)) {
-                int64_t at = lc_now_ms() + LOOK_MS;
-                struct timespec ts = {.tv_sec = at / 1000, .tv_nsec = (long)(at % 1000) * 1000000};
-
-                pthread_cond_timedwait(&t->answered, &t->lock, &ts);
-        }
+        while (!t->done && !(quit && quit(arg)) && !(end_ms && lc_now_ms() >= end_ms))
+                lc_cond_wait_until(&t->answered, &t->lock, lc_now_ms() + LOOK_MS);
         if (t->done) {
                 rc = t->err.kind ? -1 : 0;
                 if (rc && err && !err->kind)

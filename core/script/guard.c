@@ -1,6 +1,7 @@
 /* guard.c - see guard.h. Lock: list.lock. Spec: spec/unit/stuck_spec.lua. */
 #include "script/guard.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "script/state.h"
 #include "script/traceback.h"
@@ -9,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { STEP_MIN_MS = 5, STEP_MAX_MS = 500 };
 enum { WHY = 7, CALL = WHY + 1 }; /* of lc_guard_t.call: the bits of the reason, and one call */
@@ -381,10 +381,9 @@ static void *watch(void *arg)
                         pthread_cond_wait(&list.wake, &list.lock);
                 } else {
                         int64_t end = lc_now_ms() + ms;
-                        struct timespec t = {.tv_sec = end / 1000, .tv_nsec = (long)(end % 1000) * 1000000};
 
                         __atomic_store_n(&list.asleep, 0, __ATOMIC_SEQ_CST);
-                        pthread_cond_timedwait(&list.wake, &list.lock, &t);
+                        lc_cond_wait_until(&list.wake, &list.lock, end);
                 }
         }
         list.thread = false;
@@ -395,12 +394,8 @@ static void *watch(void *arg)
 
 static void init(void)
 {
-        pthread_condattr_t attr;
 
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&list.wake, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&list.wake);
 }
 
 /* With the lock held. */
