@@ -1,6 +1,6 @@
 /*
  * try.h - `luaconnect try`: what its parts share. try.c reads the call and runs records through transforms,
- * try_connector.c runs a source or a sink, try_watch.c runs it all again when a file changes.
+ * try_connector.c runs a source or a sink (try_plugin.c finds it), try_watch.c runs it all again when a file changes.
  *
  * Threads:   main; signals only set flags and wake it.
  * Tests:     spec/unit/kit_spec.lua, try_connector_spec.lua
@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/try_input.h"
 #include "cli/try_output.h"
+#include "config/worker_config.h"
 #include "script/script.h"
 
 typedef struct lc_try {
@@ -39,6 +40,10 @@ int lc_try_run_connector(lc_try_t *t);
 /* Is FILE of --source and --sink a plugin (else a configuration)? */
 bool lc_try_is_plugin(const char *path);
 bool lc_try_is_class(const char *name); /* or the class of a connector? */
+/* t->plugins: those there are and the connector's; its class joins t->config where it is named by its path. */
+int lc_try_find_plugins(lc_try_t *t, lc_err_t *err);
+/* What POST /connectors would say of t->config. */
+int lc_try_check_config(const lc_try_t *t, const lc_worker_config_t *config, lc_err_t *err);
 /* Runs run(t) in a child again and again as files change. The exit status. */
 int lc_try_run_watched(lc_try_t *t, int (*run)(lc_try_t *t));
 
