@@ -118,7 +118,7 @@ describe("a disk that is full", function()
       for _ = 1, 10 do write() end
       proc.stays("the worker", function() return worker.process:alive() end, 2)
       worker.process:signal "KILL"
-      worker.process:wait(10)
+      worker.process:wait(60)
       disk.free()
       start()
       proc.wait_for("all lines after the death", settled, 90)

@@ -462,7 +462,7 @@ describe("malloc failing in a task of a running worker", function()
       end, 10)
       remote:disarm()
       if not worker.process:alive() then
-        assert.equal(134, worker.process:wait(5))
+        assert.equal(134, worker.process:wait(60))
         assert.matches("luaconnect: out of memory\n", worker.process:log():sub(-200), 1, true)
         assert.not_equal("checked", only, "a record's memory ended the worker at malloc " .. n)
         deaths = deaths + 1

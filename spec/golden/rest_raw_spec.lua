@@ -50,7 +50,7 @@ describe("raw HTTP", function()
         c:close()
         return
       end
-      c:receive(not want_closed and complete or nil, 10)
+      c:receive(not want_closed and complete or nil, 60)
       local status, headers = raw.parse(c.got)
       assert.equal(want_status, status)
       assert.equal(want_closed, c.closed)
@@ -66,7 +66,7 @@ describe("raw HTTP", function()
     local c = raw.connect(worker.port)
     c:send "PUT /connectors/x/config HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n"
     for b in ('{"a":1}'):gmatch "." do c:send(b) end
-    c:receive(complete, 10)
+    c:receive(complete, 60)
     assert.equal(400, (raw.parse(c.got)))
     c:close()
   end)
@@ -101,7 +101,7 @@ describe("raw HTTP", function()
     local piece = ("%x\r\n%s\r\n"):format(65536, ("y"):rep(65536))
     for _ = 1, 40 * 16 do assert.is_true(c:send(piece)) end
     c:send "0\r\n\r\n"
-    c:receive(complete, 20)
+    c:receive(complete, 60)
     assert.equal(413, (raw.parse(c.got)))
     c:close()
     local kb = tonumber(proc.read("/proc/" .. worker.process.pid .. "/status"):match "VmRSS:%s+(%d+)")
@@ -120,7 +120,7 @@ describe("raw HTTP", function()
     local c = raw.connect(worker.port)
     c:send(("GET /connectors HTTP/1.1\r\nHost: a\r\n\r\nGET /nosuch HTTP/1.1\r\nHost: a\r\n\r\n"):rep(20))
     local function count(text) return select(2, text:gsub("HTTP/1.1 404", "")) == 20 end
-    c:receive(count, 10)
+    c:receive(count, 60)
     assert.is_true(count(c.got))
     assert.is_false(c.closed)
     c:close()

@@ -106,7 +106,7 @@ describe("a start that cannot work", function()
         "security properties.", w:log(), 1, true)
     else
       w.process:signal "TERM"
-      assert.equal(0, w.process:wait(10))
+      assert.equal(0, w.process:wait(60))
     end
   end)
 

@@ -241,14 +241,6 @@ function Flow:wait(seconds)
   end, 3600)
 end
 
---- One more line, and wait until it is through: the seconds it took.
-function Flow:next_line(seconds)
-  local began, before = proc.now(), self.n
-  self:append(2)
-  proc.wait_for("a line of " .. self.name, function() return self:look() > before end, (seconds or 30) * proc.slow)
-  return proc.now() - began
-end
-
 --- Up to which line the source's offsets are stored.
 function Flow:committed()
   local position
@@ -336,7 +328,7 @@ function _M.end_at(t, variable, point, n)
     return not worker.process:alive()
   end, 90 * proc.slow)
   worker.env = nil
-  return flow, worker.process:wait(5)
+  return flow, worker.process:wait(60)
 end
 
 --- Start the flow's worker again: seconds until lines that are written now are through.
@@ -349,7 +341,7 @@ function _M.start_again(flow)
     if not flow.worker.process:alive() then error("the worker ended: " .. flow.worker:log():sub(-3000), 0) end
     flow:create()
     return flow:look() > before
-  end, 30 * proc.slow)
+  end, 90 * proc.slow)
   return proc.now() - began
 end
 
@@ -374,7 +366,7 @@ function _M.field(t)
   end
   f:append(100)
   for _, flow in ipairs(f.flows) do
-    proc.wait_for("connectors of " .. flow.mode, function() return flow:create() end, 30 * proc.slow)
+    proc.wait_for("connectors of " .. flow.mode, function() return flow:create() end, 90 * proc.slow)
   end
   f:each(function(flow) flow:wait(60) end)
   return f

@@ -48,7 +48,7 @@ end
 function Broker:stop(name)
   if name then
     self.process:signal(name)
-    return self.process:wait(30)
+    return self.process:wait(60)
   end
   return self.process:stop(60)
 end
@@ -198,7 +198,7 @@ function Worker:stop() return self.process:stop(60) end
 
 function Worker:kill()
   self.process:signal "KILL"
-  return self.process:wait(30)
+  return self.process:wait(60)
 end
 
 --- Status JSON of a connector, or nil.

@@ -174,7 +174,7 @@ end
 
 --- TERM, then KILL after `seconds` (default 30). Returns the exit status.
 function Process:stop(seconds)
-  if not self:alive() then return self:wait(5) end
+  if not self:alive() then return self:wait(30) end
   self:signal "TERM"
   local ok, status = pcall(self.wait, self, seconds or 30)
   if ok then return status end

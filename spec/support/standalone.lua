@@ -41,7 +41,7 @@ function _M.start(t)
     return proc.wait_for("/health", function()
       if not w.process:alive() then error("the worker ended: " .. w.process:log()) end
       return w.request("GET", "/health") == 200
-    end, seconds or 30)
+    end, seconds or 60)
   end
   return w
 end

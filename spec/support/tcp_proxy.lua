@@ -26,10 +26,10 @@ function _M.start(t)
   proc.wait_for("the proxy", function()
     if not p.process:alive() then error("the proxy ended: " .. p.process:log()) end
     return pcall(p.set, p, "count")
-  end, 20)
+  end)
   return p
 end
 
-function Proxy:stop() return self.process:stop(10) end
+function Proxy:stop() return self.process:stop(60) end
 
 return _M

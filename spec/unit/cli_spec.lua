@@ -174,7 +174,7 @@ describe("the life of a worker", function()
     local p = start_with { no_broker = true }
     proc.wait_for("the start", function() return p:log():find("Advertised URI", 1, true) end, 20)
     p:signal "TERM"
-    assert.equal(0, p:wait(10))
+    assert.equal(0, p:wait(60))
   end)
 
   it("status 2: what is wrong with the settings", function()
@@ -187,11 +187,11 @@ describe("the life of a worker", function()
       ["offset.storage.file.filename"] = 'Missing required configuration "offset.storage.file.filename" which has no default value.'
     } do
       local p = start_with { properties = { [key] = false } }
-      assert.equal(2, p:wait(10))
+      assert.equal(2, p:wait(60))
       assert.matches("org.apache.kafka.common.config.ConfigException: " .. message, p:log(), 1, true)
     end
     local p = start_with { properties = { ["value.converter"] = "no.such.Converter" } }
-    assert.equal(2, p:wait(10))
+    assert.equal(2, p:wait(60))
     assert.matches("Invalid value no.such.Converter for configuration value.converter: Class no.such.Converter could not be found.",
       p:log(), 1, true)
   end)
@@ -200,13 +200,13 @@ describe("the life of a worker", function()
     local w = standalone.start()
     w.healthy()
     local p = start_with { port = w.port }
-    assert.equal(2, p:wait(10))
+    assert.equal(2, p:wait(60))
     assert.matches("Unable to initialize REST server", p:log())
     assert.matches("Failed to bind to /127.0.0.1:" .. w.port, p:log(), 1, true)
     assert.matches("Address already in use", p:log())
     assert.equal(0, w.process:stop())
     p = start_with { properties = { listeners = "https://127.0.0.1:0" } }
-    assert.equal(2, p:wait(10))
+    assert.equal(2, p:wait(60))
     assert.matches("https://127.0.0.1:0", p:log(), 1, true)
   end)
 
