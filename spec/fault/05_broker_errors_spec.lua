@@ -78,9 +78,9 @@ describe("a broker that answers with errors, and", function()
     cluster:request_error(API[api], CODE[code], times)
     w:start_task(name, 0, config)
     local ok, why = pcall(function()
-      -- a batch that is too large is sent again in smaller ones, and in the end record by record, twice at most
-      local again = retried[mode][api][code]
-        or api == "Produce" and code == "MESSAGE_TOO_LARGE" and times == 1
+      -- a batch that is too large is sent again in smaller ones, and in the end record by record, twice at most; whichever
+      -- request of a transaction says so (brokers say it to Produce only)
+      local again = retried[mode][api][code] or code == "MESSAGE_TOO_LARGE" and times == 1
       if times == FOREVER and again then
         proc.stays("the task", function() return state().state ~= "FAILED" and not arrived() and stored() == 0 end, 0.7)
         t.note = "tried again"
@@ -125,8 +125,8 @@ describe("a broker that answers with errors, and", function()
           if all or telling[code] then
             matrix.case({ row = 5, fault = api .. " " .. code, mode = "source " .. mode }, function(t)
               for _, times in ipairs(all and { 1, 3, FOREVER } or { 3, FOREVER }) do
-                -- whether three refusals are two rounds or three depends on how records and offsets meet in requests
-                local unsure = mode == "exactly-once" and code == "MESSAGE_TOO_LARGE" and times == 3
+                -- whether three refusals are two rounds or three depends on how records, and offsets, meet in requests
+                local unsure = code == "MESSAGE_TOO_LARGE" and times == 3
                 if not unsure then source(t, mode, api, code, times) end
               end
               t.note = t.note .. ": once, three times, for ever"
