@@ -45,6 +45,7 @@ void lc_operator_add(lc_operator_t *op, lc_reporter_t *r)
 
 void lc_operator_close(lc_operator_t *op)
 {
+        free(op->held); /* empty: released before the end of a batch */
         while (op->reporters) {
                 lc_reporter_t *r = op->reporters;
                 op->reporters = r->next;
@@ -52,8 +53,15 @@ void lc_operator_close(lc_operator_t *op)
         }
 }
 
-static void tell(lc_operator_t *op, lc_stage_t stage, const char *class_name, const lc_record_t *record,
-                 const lc_err_t *err)
+typedef struct lc_held_failure {
+        lc_stage_t stage;
+        const char *class_name;
+        const lc_record_t *record;
+        lc_err_t err;
+} held_t;
+
+static void tell_reporters(lc_operator_t *op, lc_stage_t stage, const char *class_name,
+                           const lc_record_t *record, const lc_err_t *err)
 {
         lc_failure_t f = {.connector = op->connector,
                           .task = op->task,
@@ -66,6 +74,48 @@ static void tell(lc_operator_t *op, lc_stage_t stage, const char *class_name, co
         op->errors++;
         for (lc_reporter_t *r = op->reporters; r; r = r->next)
                 r->report(r, &f);
+}
+
+void lc_operator_hold(lc_operator_t *op)
+{
+        op->holding = op->reporters != NULL;
+}
+
+/* Steps go over the records in order, so what belongs in front is seldom far. */
+static void hold_failure(lc_operator_t *op, const held_t *failure)
+{
+        held_t *h = lc_malloc(sizeof(*h));
+        size_t i = op->nheld;
+
+        *h = *failure;
+        if ((op->nheld & (op->nheld - 1)) == 0) /* the capacity is the next power of two */
+                op->held = lc_realloc(op->held, (op->nheld ? op->nheld * 2 : 1) * sizeof(*op->held));
+        for (; i > 0 && op->held[i - 1]->record > h->record; i--)
+                op->held[i] = op->held[i - 1];
+        op->held[i] = h;
+        op->nheld++;
+}
+
+void lc_operator_release(lc_operator_t *op, const lc_record_t *last)
+{
+        op->holding = false;
+        for (size_t i = 0; i < op->nheld; i++) {
+                held_t *h = op->held[i];
+
+                if (h->record <= last)
+                        tell_reporters(op, h->stage, h->class_name, h->record, &h->err);
+                free(h);
+        }
+        op->nheld = 0;
+}
+
+static void tell(lc_operator_t *op, lc_stage_t stage, const char *class_name, const lc_record_t *record,
+                 const lc_err_t *err)
+{
+        if (op->holding)
+                hold_failure(op, &(held_t){stage, class_name, record, *err});
+        else
+                tell_reporters(op, stage, class_name, record, err);
 }
 
 /* Delay before attempt n + 1: 300 ms doubling; above the cap a random part of the cap. */

@@ -55,6 +55,9 @@ typedef struct lc_operator {
         lc_wait_t (*wait)(void *arg, int64_t ms);
         void *wait_arg;
         lc_reporter_t *reporters;
+        struct lc_held_failure **held; /* not reported yet, by record */
+        size_t nheld;
+        bool holding;
         unsigned seed;                                       /* of the random delays */
         uint64_t failures, errors, skipped, retries, logged; /* metrics, errors.md 8 */
         int64_t last_error_ms;                               /* wall clock; 0 none */
@@ -65,6 +68,12 @@ void lc_operator_init(lc_operator_t *op, const char *connector, int task, bool s
                       const lc_props_t *config);
 void lc_operator_add(lc_operator_t *op, lc_reporter_t *r);
 void lc_operator_close(lc_operator_t *op); /* destroys the reporters */
+
+/* A batch goes through one step after the other, but people expect what failed in the order of its records, as Java
+ * works: from hold on failures are kept; release tells the reporters of those up to record `last` of the batch and
+ * forgets the others, which come again. */
+void lc_operator_hold(lc_operator_t *op);
+void lc_operator_release(lc_operator_t *op, const lc_record_t *last);
 
 /* `*err` is the failure of the first attempt at `step` (NULL: cannot be repeated) on `record`.
  * 0: a later attempt succeeded; 1: tolerated, skip the record (both clear *err); -1: the task fails with

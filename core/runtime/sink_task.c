@@ -138,16 +138,16 @@ static int prepare(lc_sink_t *s, lc_err_t *err)
 
         lc_err_clear(&converting);
         lc_err_clear(&transforming);
+        if (t->chain->n)
+                lc_operator_hold(&t->op);
         bad = convert_all(s, &n, &converting);
         if (t->chain->n && t->op.reporters && lc_batch_keep_given(b))
-                return lc_err_set(err, LC_FATAL, 0, "Out of memory for the records before transforms");
-        /* an earlier record's transform comes before a later one's converter */
-        if (t->chain->n && lc_chain_run(t->chain, &t->op, b, &n, &transforming)) {
-                *err = transforming;
-                return -1;
-        }
-        if (bad) {
-                *err = converting;
+                bad = lc_err_set(&transforming, LC_FATAL, 0, "Out of memory for the records before transforms");
+        else if (t->chain->n && lc_chain_run(t->chain, &t->op, b, &n, &transforming))
+                bad = -1;
+        lc_operator_release(&t->op, &b->records[n]);
+        if (bad) { /* an earlier record's transform comes before a later one's converter */
+                *err = transforming.kind ? transforming : converting;
                 return -1;
         }
         for (uint32_t i = 0; i < b->n; i++) {

@@ -224,6 +224,8 @@ static void prepare(source_t *s)
         s->at = 0;
         s->limit = b->n;
         s->scattered = false;
+        if (t->chain->n)
+                lc_operator_hold(&t->op);
         if (t->chain->n && transform(s))
                 s->failed_after = true;
         for (uint32_t i = 0; i < s->limit; i++) {
@@ -250,6 +252,7 @@ static void prepare(source_t *s)
                         break;
                 }
         }
+        lc_operator_release(&t->op, &b->records[s->limit]);
         lc_letters_send(t->letters);
         lc_tracker_submit(s->tracker, b->records, s->limit);
         s->to = s->txn ? lc_source_txn_section(s) : s->limit;

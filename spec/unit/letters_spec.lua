@@ -58,6 +58,25 @@ describe("dead letters", function()
     assert.equal("a\nb\n", said())
   end)
 
+  -- Ours converts a batch and then transforms it, Java a record after the other.
+  it("come in the order of the records, whatever step they failed in", function()
+    local bad = { '"first"', "{", '"third"', "[", '"fifth"' }
+    local steps = { ["value.converter"] = "org.apache.kafka.connect.json.JsonConverter",
+      ["value.converter.schemas.enable"] = "false", transforms = "c", ["transforms.c.spec"] = "int8",
+      ["transforms.c.type"] = "org.apache.kafka.connect.transforms.Cast$Value" }
+    cluster:write(topic, { "1", bad[1], bad[2], "2", bad[3], bad[4], bad[5] })
+    start(steps)
+    wait_committed(7)
+    assert.same(bad, cluster:read(topic .. "-dlq", 5))
+    w:stop_tasks { name, 0 }
+    -- the first that fails fails the task: what failed behind it comes again
+    cluster:write(topic, { "3", '"fails"', "{" })
+    start(with(steps, { ["errors.tolerance"] = "none" }))
+    assert.matches("Caused by: .*NumberFormatException", w:wait_state(name, 0, "FAILED").trace)
+    local all = cluster:read(topic .. "-dlq", 7, 1000)
+    assert.same({ '"fails"' }, { unpack(all, 6) })
+  end)
+
   it("are waited for: what comes behind one that is not acknowledged is put, but not committed", function()
     cluster:write(topic, { "a" })
     start()
