@@ -142,7 +142,8 @@ static int prepare(lc_sink_t *s, lc_err_t *err)
                 lc_operator_hold(&t->op);
         bad = convert_all(s, &n, &converting);
         if (t->chain->n && t->op.reporters && lc_batch_keep_given(b))
-                bad = lc_err_set(&transforming, LC_FATAL, 0, "Out of memory for the records before transforms");
+                bad = lc_err_set(&transforming, LC_FATAL, 0,
+                                 "Out of memory for the records before transforms");
         else if (t->chain->n && lc_chain_run(t->chain, &t->op, b, &n, &transforming))
                 bad = -1;
         lc_operator_release(&t->op, &b->records[n]);
