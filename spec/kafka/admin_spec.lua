@@ -85,6 +85,7 @@ describe("admin", function()
     tp[0].topic, tp[0].partition, tp[0].offset = name, 1, 1
     assert.equal(0, C.lc_consumer_commit(c, tp, 1, err), core.msg(err))
     C.lc_consumer_close(c)
+    C.lc_strv_free(topics)
     local seen = {}
     local cb = ffi.cast("void (*)(void *, const char *, int32_t, int64_t)", function(_, topic, p, o)
       seen[#seen + 1] = { ffi.string(topic), p, tonumber(o) }
