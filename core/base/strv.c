@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Its room is the next power of two: enough when items went, too. */
 static void add_owned(lc_strv_t *s, char *item)
 {
-        s->v = lc_realloc(s->v, (s->n + 1) * sizeof(*s->v));
+        if (!(s->n & (s->n - 1)))
+                s->v = lc_realloc(s->v, (s->n ? s->n * 2 : 1) * sizeof(*s->v));
         s->v[s->n++] = item;
 }
 

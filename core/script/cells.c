@@ -160,7 +160,7 @@ int lc_cells_array(lc_batch_t *b, uint32_t n, lc_value_t *out)
 /* ---- names -------------------------------------------------------------------------------------- */
 
 struct lc_cells_names {
-        lc_value_t *v; /* STRINGs, own memory */
+        lc_value_t *v; /* STRINGs, own memory; room for half as many as the table */
         uint32_t n;
         uint32_t *table; /* number + 1; at most half full */
         uint32_t mask;
@@ -213,25 +213,29 @@ static void enter(lc_cells_names_t *names, uint32_t i)
         names->table[h & names->mask] = i + 1;
 }
 
+static void grow(lc_cells_names_t *names)
+{
+        uint32_t size = names->table ? (names->mask + 1) * 2 : 16;
+
+        names->v = lc_realloc(names->v, size / 2 * sizeof(*names->v));
+        free(names->table);
+        names->table = lc_calloc(size, sizeof(*names->table));
+        names->mask = size - 1;
+        for (uint32_t i = 0; i < names->n; i++)
+                enter(names, i);
+}
+
 int lc_cells_names_add(lc_cells_names_t *names, const char *s, size_t n)
 {
         int at = lc_cells_names_find(names, s, n);
 
         if (at >= 0)
                 return at;
-        names->v = lc_realloc(names->v, (names->n + 1) * sizeof(*names->v));
-        names->v[names->n++] = lc_value_string(lc_strndup(s, n), n);
-        if (!names->table || names->n * 2 > names->mask + 1) {
-                uint32_t size = names->mask ? (names->mask + 1) * 2 : 16;
-                free(names->table);
-                names->table = lc_calloc(size, sizeof(*names->table));
-                names->mask = size - 1;
-                for (uint32_t i = 0; i < names->n; i++)
-                        enter(names, i);
-        } else {
-                enter(names, names->n - 1);
-        }
-        return (int)names->n - 1;
+        if (!names->table || names->n == (names->mask + 1) / 2)
+                grow(names);
+        names->v[names->n] = lc_value_string(lc_strndup(s, n), n);
+        enter(names, names->n);
+        return (int)names->n++;
 }
 
 int lc_cells_map_rename(lc_batch_t *b, const lc_value_t *from, const lc_cells_names_t *names,

@@ -3,7 +3,9 @@
 local k = require "spec.support.connect"
 local chains = require "spec.support.chain"
 local data = require "spec.support.data"
+local proc = require "spec.support.proc"
 local ffi = k.ffi
+local many = 5000 / proc.slow -- a configuration has half a second, and a sanitizer makes it slow
 
 describe("HeaderFrom", function()
   local set = k.scan {}
@@ -65,8 +67,8 @@ describe("HeaderFrom", function()
     return json, headers
   end
 
-  for _, case in ipairs { { 1, 1, 1 }, { 20, 1, 20 }, { 20, 13, -1 }, { 20, 8, 1 }, { 20, 9, 1 }, { 40, 20, 2 }, { 5000, 5000, 1 },
-    { 5000, 2500, 2 }, { 5000, 5000, -1 } } do
+  for _, case in ipairs { { 1, 1, 1 }, { 20, 1, 20 }, { 20, 13, -1 }, { 20, 8, 1 }, { 20, 9, 1 }, { 40, 20, 2 }, { many, many, 1 },
+    { many, many / 2, 2 }, { many, many, -1 } } do
     local n, count, step = unpack(case)
     it(("takes %d of %d fields"):format(count, n), function()
       local fields = {}
