@@ -188,7 +188,7 @@ function Worker:start(wait)
     proc.wait_for("the worker on " .. self.url, function()
       if not self.process:alive() then error("the worker ended: " .. self.process:log():sub(-3000)) end
       return self:healthy()
-    end, 120)
+    end, self.java and 300 or 120) -- a busy host lets a Java worker take two minutes and a half
   end
   return self
 end
