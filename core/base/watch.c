@@ -1,5 +1,6 @@
 /* watch.c - see watch.h. The thread owns everything but the waker. */
 #include "base/watch.h"
+#include "base/thread.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,6 @@ lc_watch_t *lc_watch_new(const lc_strv_t *folders, int quiet_ms, bool poll_only,
                          void *arg, lc_err_t *err)
 {
         lc_watch_t *w = lc_calloc(1, sizeof(*w));
-        sigset_t all, old;
         int rc;
 
         w->quiet_ms = quiet_ms;
@@ -198,10 +197,7 @@ lc_watch_t *lc_watch_new(const lc_strv_t *folders, int quiet_ms, bool poll_only,
         for (size_t i = 0; i < folders->n; i++)
                 lc_strv_add(&w->folders, folders->v[i]);
         w->fd = poll_only ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&w->thread, NULL, watch_main, w);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        rc = lc_thread_start(&w->thread, 0, watch_main, w);
         if (!rc)
                 return w;
         lc_err_set(err, LC_FATAL, rc, "Cannot watch files: %s", strerror(rc));

@@ -11,6 +11,7 @@
 #include "cli/try.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cli/signals.h"
 #include "cli/try_steps.h"
 #include "config/worker_config.h"
@@ -19,7 +20,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,7 +320,6 @@ static int open_input(conn_t *c, lc_err_t *err)
 {
         lc_try_input_t *in = &c->t->in;
         bool given = false;
-        sigset_t all, old;
         int rc;
 
         in->sink = in->no_wait = true;
@@ -338,10 +337,7 @@ static int open_input(conn_t *c, lc_err_t *err)
                                 (lc_topic_partition_t){.topic = c->topics.v[i], .offset = -1001};
         if (lc_waker_init(&c->arm))
                 return lc_err_set(err, LC_FATAL, errno, "no descriptor: %s", strerror(errno));
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&c->watcher, NULL, watch_input, c);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        rc = lc_thread_start(&c->watcher, 0, watch_input, c);
         c->watching = rc == 0;
         return rc ? lc_err_set(err, LC_FATAL, rc, "no thread: %s", strerror(rc)) : 0;
 }

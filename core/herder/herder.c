@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "herder/internal.h"
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -416,13 +416,8 @@ lc_config_snapshot_t *lc_herder_config_ref(lc_herder_t *h)
 
 static int start_thread(pthread_t *t, void *(*fn)(void *), void *arg, lc_err_t *err)
 {
-        sigset_t all, old;
-        int rc;
+        int rc = lc_thread_start(t, 0, fn, arg);
 
-        sigfillset(&all); /* signals are for the main thread */
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(t, NULL, fn, arg);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
         return rc ? lc_err_set(err, LC_FATAL, rc, "Cannot start a thread: %s", strerror(rc)) : 0;
 }
 

@@ -14,13 +14,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/waker.h"
 #include "kafka/group_session.h"
 #include "kafka/wire/connect_protocol.h"
 #include "kafka/wire/requests.h"
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -699,14 +699,11 @@ static void *run(void *arg)
 
 int lc_group_start(lc_group_t *g, lc_err_t *err)
 {
-        sigset_t all, old;
         int rc;
 
         touch(g);
-        sigfillset(&all); /* signals are the main thread's; SIGPIPE would come from OpenSSL's write */
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&g->thread, NULL, run, g);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        /* SIGPIPE, too, would come from OpenSSL's write */
+        rc = lc_thread_start(&g->thread, 0, run, g);
         if (rc)
                 return lc_err_set(err, LC_FATAL, rc, "Cannot start the membership thread: %s", strerror(rc));
         g->started = true;

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "script/script.h"
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,21 +58,11 @@ lc_pool_t *lc_pool_new(int size, int late_ms, int cap)
 /* With the lock held. */
 static void spawn(lc_pool_t *p)
 {
-        pthread_attr_t attr;
-        pthread_t thread;
-        sigset_t all, old;
         int rc;
 
         if (p->threads >= p->cap)
                 return;
-        pthread_attr_init(&attr);
-        pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        pthread_attr_setstacksize(&attr, STACK);
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&thread, &attr, pool_thread, p);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        pthread_attr_destroy(&attr);
+        rc = lc_thread_start(NULL, STACK, pool_thread, p);
         if (rc) {
                 lc_log(LC_ERROR, "POOL", "No thread for connector code: %s", strerror(rc));
                 return;

@@ -3,11 +3,11 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "script/state.h"
 #include "script/traceback.h"
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -401,19 +401,9 @@ static void init(void)
 /* With the lock held. */
 static void start_watch(void)
 {
-        pthread_attr_t attr;
-        pthread_t thread;
-        sigset_t all, old;
         int rc;
 
-        pthread_attr_init(&attr);
-        pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        pthread_attr_setstacksize(&attr, 128 * 1024);
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&thread, &attr, watch, NULL);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        pthread_attr_destroy(&attr);
+        rc = lc_thread_start(NULL, 128 * 1024, watch, NULL);
         list.thread = rc == 0;
         if (rc)
                 lc_log(LC_ERROR, "SCRIPT", "No thread that watches scripts: %s", strerror(rc));

@@ -50,6 +50,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/queue.h"
+#include "base/thread.h"
 #include "config/client_config.h"
 #include "config/connector_config.h"
 #include "convert/base64.h"

@@ -3,10 +3,10 @@
 #include "kafka/wire/resolve.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,21 +52,6 @@ static void *run(void *arg)
         return NULL;
 }
 
-static int start_thread(lookup_t *l)
-{
-        pthread_t thread;
-        sigset_t all, old;
-        int rc;
-
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        rc = pthread_create(&thread, NULL, run, l);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (rc == 0)
-                pthread_detach(thread);
-        return rc;
-}
-
 int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t timeout_ms,
                struct addrinfo **out, lc_err_t *err)
 {
@@ -83,7 +68,7 @@ int lc_resolve(const char *host, int port, const lc_conn_wait_t *wait, int64_t t
         l->refs = 2;
         l->host = lc_strdup(host);
         snprintf(l->port, sizeof(l->port), "%s", service);
-        if (lc_waker_init(&l->done) < 0 || (errno = start_thread(l)) != 0) {
+        if (lc_waker_init(&l->done) < 0 || (errno = lc_thread_start(NULL, 0, run, l)) != 0) {
                 lc_err_set(err, LC_RETRIABLE, errno, "Cannot look up %s: %s", host, strerror(errno));
                 drop(l);
                 drop(l);
