@@ -351,7 +351,6 @@ static int translate(const kind_info_t *k, const lc_client_setting_t *s, const c
         return 0;
 }
 
-/* What librdkafka demands of settings together. */
 /* An idempotent librdkafka takes a request that has to be tried again for written as soon as one behind it was,
  * though brokers accept that one as a partition's first: records would be lost without a word. */
 static void one_in_flight(const kind_info_t *k, lc_props_t *rd)
@@ -363,6 +362,7 @@ static void one_in_flight(const kind_info_t *k, lc_props_t *rd)
         lc_props_set(rd, key, "1");
 }
 
+/* What librdkafka demands of settings together. */
 static void settle(const kind_info_t *k, lc_props_t *rd)
 {
         double max = strtod(lc_props_get_or(rd, "message.max.bytes", "0"), NULL), v;
