@@ -2,16 +2,16 @@
 #include "runtime/task.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "config/client_config.h"
 #include "config/connector_config.h"
 #include "runtime/task_configs.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A script that recurses through C (string.format, __tostring) reaches the end of Lua's stack with 2.3 MB of
  * C's; what is not touched costs nothing. */
@@ -21,7 +21,6 @@ lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const l
                        int task_count, const lc_props_t *task_config, lc_target_state_t target)
 {
         lc_task_t *t = lc_calloc(1, sizeof(*t));
-        pthread_condattr_t attr;
 
         t->refs = 1;
         t->sv = lc_services_ref(sv);
@@ -34,10 +33,7 @@ lc_task_t *lc_task_new(lc_services_t *sv, const char *connector, int id, const l
         t->stop.fd = t->waker.fd = -1;
         snprintf(t->label, sizeof(t->label), "WorkerTask{id=%.40s-%d}", connector, id);
         pthread_mutex_init(&t->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&t->cancelling, &attr);
-        pthread_condattr_destroy(&attr);
+        lc_cond_init(&t->cancelling);
         return t;
 }
 
@@ -209,13 +205,12 @@ void lc_task_hold(lc_task_t *t)
 static lc_wait_t wait_between(void *arg, int64_t ms)
 {
         lc_task_t *t = arg;
-        int64_t end_ms = lc_now_ms() + ms;
-        struct timespec end = {.tv_sec = end_ms / 1000, .tv_nsec = (long)(end_ms % 1000) * 1000000};
+        int64_t end = lc_now_ms() + ms;
         lc_wait_t waited;
 
         pthread_mutex_lock(&t->lock);
         while (!t->cancelled && !lc_task_stopping(t) &&
-               pthread_cond_timedwait(&t->cancelling, &t->lock, &end) != ETIMEDOUT)
+               lc_cond_wait_until(&t->cancelling, &t->lock, end))
                 ;
         waited = t->cancelled ? LC_WAIT_CANCELLED : lc_task_stopping(t) ? LC_WAIT_STOPPED : LC_WAITED;
         pthread_mutex_unlock(&t->lock);
@@ -515,21 +510,13 @@ static void *task_thread(void *arg)
 
 int lc_task_start_thread(lc_task_t *t, lc_err_t *err)
 {
-        pthread_attr_t attr;
-        sigset_t all, old;
         int rc;
 
         if (lc_waker_init(&t->stop) || lc_waker_init(&t->waker))
                 return lc_err_set(err, LC_FATAL, errno, "No descriptors for task %s-%d: %s", t->connector,
                                   t->id, strerror(errno));
-        pthread_attr_init(&attr);
-        pthread_attr_setstacksize(&attr, STACK);
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
         lc_task_ref(t);
-        rc = pthread_create(&t->thread, &attr, task_thread, t);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        pthread_attr_destroy(&attr);
+        rc = lc_thread_start(&t->thread, STACK, task_thread, t);
         if (rc) {
                 lc_task_unref(t);
                 return lc_err_set(err, LC_FATAL, rc, "No thread for task %s-%d: %s", t->connector, t->id,
