@@ -209,8 +209,7 @@ static lc_wait_t wait_between(void *arg, int64_t ms)
         lc_wait_t waited;
 
         pthread_mutex_lock(&t->lock);
-        while (!t->cancelled && !lc_task_stopping(t) &&
-               lc_cond_wait_until(&t->cancelling, &t->lock, end))
+        while (!t->cancelled && !lc_task_stopping(t) && lc_cond_wait_until(&t->cancelling, &t->lock, end))
                 ;
         waited = t->cancelled ? LC_WAIT_CANCELLED : lc_task_stopping(t) ? LC_WAIT_STOPPED : LC_WAITED;
         pthread_mutex_unlock(&t->lock);
