@@ -211,7 +211,10 @@ describe("kafka stores", function()
     local a, b = new(id):start(), new(id):start()
     a:put_status("src", -1, "RUNNING", 3, "a:1")
     a:put_status("src", 0, "FAILED", 3, "a:1", true, "java.lang.X: y\n\tat z")
-    wait("both workers to see it", function() return b:status("src", 0) == "FAILED 3" and a:status("src", 0) end)
+    wait("both workers to see both", function() -- they are in two partitions: the second may be there first
+      return b:status("src", -1) == "RUNNING 3" and b:status("src", 0) == "FAILED 3" and a:status("src", -1)
+        and a:status("src", 0)
+    end)
     b:put_status("src", -1, "RUNNING", 5, "b:1")
     wait("the newer one", function() return a:status("src", -1) == "RUNNING 5" end)
     a:put_status("src", -1, "UNASSIGNED", 4, "a:1", true) -- not any more
