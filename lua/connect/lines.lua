@@ -18,8 +18,6 @@ end
 local Reader = {}
 Reader.__index = Reader
 
-local slot = ffi.new "lc_batch_t *[1]"
-
 --- A reader of lines: {file = path or nil for stdin, topic =, batch_size =, position = first byte,
 -- skip_large = true to skip lines above the producer's max.request.size, timestamps = true to stamp records
 -- with the wall clock (else they get the producer's time)}.
@@ -43,9 +41,13 @@ end
 --- The next batch of lines, or nil: nothing now. Raises when the file cannot be read.
 function Reader:poll()
   if not self.c then error("lines: the reader is closed", 2) end
+  local handle, slot = self.handle, self.slot
+  if not handle then handle, slot = record.empty() end
+  self.handle = nil
   if C.lc_line_reader_poll(self.c, slot, fx.err()) < 0 then fx.raise() end
-  if slot[0] == nil then return nil end
-  return record.take(slot[0])
+  if #handle > 0 then return handle end
+  self.handle, self.slot = handle, slot -- for the next time
+  return nil
 end
 
 --- Byte position behind the last line handed out.

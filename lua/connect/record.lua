@@ -212,8 +212,14 @@ function _M.borrow(b)
   return handle
 end
 
---- A handle that takes over the caller's reference.
-function _M.take(b) return handle_t(b) end
+local slot_t = ffi.typeof "lc_batch_t **"
+
+--- An empty handle, and where C puts a batch into it: its owner is there before it is, so that nothing which fails
+-- afterwards (memory for one more cdata) loses it.
+function _M.empty()
+  local handle = handle_t()
+  return handle, ffi.cast(slot_t, handle)
+end
 
 function _M.is_batch(v) return ffi.istype(handle_t, v) end
 
