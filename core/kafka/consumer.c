@@ -38,8 +38,8 @@ struct lc_consumer {
         size_t nparts;
         /* while the assigned callback runs: seeks go into the list to assign, pauses come after it */
         rd_kafka_topic_partition_list_t *assigning, *pause_after;
-        bool closing;
-        lc_err_t broken; /* what ends the task; kind 0: nothing */
+        bool closing, let_go; /* let_go: closing, and librdkafka was told that nothing is held any more */
+        lc_err_t broken;      /* what ends the task; kind 0: nothing */
 };
 
 /* The consumed messages of one batch. */
@@ -215,6 +215,16 @@ static void on_assign(lc_consumer_t *c, rd_kafka_topic_partition_list_t *list, b
         free(tps);
 }
 
+/* A consumer that closes waits for one answer to the rebalances it told of, two when members came or went just before
+ * the close, and may end with it: librdkafka then drops a second one, and the call would never return. */
+static void let_go(lc_consumer_t *c)
+{
+        if (c->let_go || rd_kafka_consumer_closed(c->client->rk))
+                return;
+        c->let_go = true;
+        rd_kafka_assign(c->client->rk, NULL);
+}
+
 static void on_revoke(lc_consumer_t *c, rd_kafka_topic_partition_list_t *list, bool cooperative)
 {
         lc_topic_partition_t *tps = from_list(list);
@@ -227,7 +237,9 @@ static void on_revoke(lc_consumer_t *c, rd_kafka_topic_partition_list_t *list, b
         } else if (c->events.revoked) {
                 c->events.revoked(c->arg, tps, (size_t)list->cnt);
         }
-        if (cooperative)
+        if (c->closing)
+                let_go(c);
+        else if (cooperative)
                 error = rd_kafka_incremental_unassign(c->client->rk, list);
         else
                 code = rd_kafka_assign(c->client->rk, NULL);
@@ -255,7 +267,7 @@ static void on_rebalance(lc_consumer_t *c, rd_kafka_event_t *ev)
         } else if (code == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
                 on_revoke(c, list, cooperative);
         } else if (c->closing) {
-                rd_kafka_assign(c->client->rk, NULL);
+                let_go(c);
         } else {
                 lc_log(LC_WARN, "KAFKA", "%s: rebalance failed: %s", c->client->name, rd_kafka_err2str(code));
                 rd_kafka_assign(c->client->rk, NULL);
