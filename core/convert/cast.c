@@ -378,16 +378,31 @@ static bool whole_text(const char *s, size_t n)
         return true;
 }
 
-int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out)
+static int no_number(const char *s, size_t n, const lc_value_t *like, lc_err_t *err)
+{
+        lc_err_set_cls(err, LC_DATA, 0, LC_CLS_DATA,
+                       "Unable to convert %.*s (class java.lang.String) to %snumber", (int)n, s,
+                       like->type == LC_DECIMAL ? "" : "a ");
+        if (like->type == LC_DECIMAL && (like->flags & LC_VF_BIGINT))
+                lc_java_big_integer_refused(s, n, err);
+        else
+                lc_java_big_decimal_refused(s, n, err);
+        return -1;
+}
+
+int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out,
+                           lc_err_t *err)
 {
         const lc_decimal_t *d;
         lc_value_t v, made;
         int rc;
 
         if ((like->flags & LC_VF_BIGINT) && like->type == LC_DECIMAL && !whole_text(s, n))
-                return -1;
-        if (lc_decimal_parse(a, s, n, &d) < 0)
-                return -1;
+                return no_number(s, n, like, err);
+        rc = lc_decimal_parse(a, s, n, &d);
+        if (rc < 0)
+                return rc == LC_DECIMAL_OOM ? lc_err_set(err, LC_FATAL, 0, "out of memory")
+                                            : no_number(s, n, like, err);
         v = lc_value_decimal(d);
         if (like->type == LC_DECIMAL) {
                 v.flags = like->flags;
@@ -399,7 +414,7 @@ int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_a
                 if (rc == 0 && like->type == LC_FLOAT32)
                         made = (lc_value_t){.type = LC_FLOAT32, .u.f32 = (float)made.u.f};
                 *out = made;
-                return rc;
+                return rc ? lc_err_set(err, LC_FATAL, 0, "out of memory") : 0;
         }
         *out = (lc_value_t){.type = like->type,
                             .u.i = narrowed(lc_decimal_int64(d, NULL), (lc_type_t)like->type)};

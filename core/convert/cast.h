@@ -5,7 +5,7 @@
  * Ownership: texts are made in the arena.
  * Errors:    LC_DATA, DataException with Java's text and cause.
  * Source:    reference transforms 2.
- * Tests:     spec/golden/smt_spec.lua
+ * Tests:     spec/golden/smt_spec.lua, spec/unit/java_big_spec.lua
  */
 #ifndef LC_CONVERT_CAST_H
 #define LC_CONVERT_CAST_H
@@ -24,7 +24,11 @@ int lc_java_parse_integer(const char *s, size_t n, lc_type_t type, int64_t *out,
 /* Float.parseFloat() or Double.parseDouble() by type. */
 int lc_java_parse_float(const char *s, size_t n, lc_type_t type, lc_value_t *out, lc_buf_t *why);
 /* Values.convertToByte(null, text) .. convertToDouble, new BigDecimal(text), new BigInteger(text) by the kind
- * of `like`: INT8 .. FLOAT64 or DECIMAL (LC_VF_BIGINT). -1: not a number. */
-int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out);
+ * of `like`: INT8 .. FLOAT64 or DECIMAL (LC_VF_BIGINT). -1: not a number, with the words of Values and MaskField. */
+int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out,
+                           lc_err_t *err);
+/* Adds to err why new BigDecimal(text), new BigInteger(text) threw: the causes, java_big.c. */
+void lc_java_big_decimal_refused(const char *s, size_t n, lc_err_t *err);
+void lc_java_big_integer_refused(const char *s, size_t n, lc_err_t *err);
 
 #endif

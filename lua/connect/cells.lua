@@ -75,8 +75,11 @@ local NULL, MAP, STRUCT, STRING, BYTES = _M.NULL, _M.MAP, _M.STRUCT, _M.STRING, 
 -- errors ------------------------------------------------------------------------------------------
 -- All are what Java's tolerance tolerates; `class` must be one that core/script/state.c lists.
 
---- Raise: this record is bad, with a Java class's name: fail("java.lang.NullPointerException", message).
-function _M.fail(class, message) error(errors.new("data_error", message, { class = class }), 0) end
+--- Raise: this record is bad, with a Java class's name: fail("java.lang.NullPointerException", message); cause: nil, or
+-- class and text of the exception behind it, as a trace has them.
+function _M.fail(class, message, cause)
+  error(errors.new("data_error", message, { class = class, detail = cause and "Caused by: " .. cause .. "\n" }), 0)
+end
 
 --- Raise a DataException: data_error("Only %s", ...).
 function _M.data_error(format, ...)

@@ -28,7 +28,8 @@ void lc_java_date_format(const lc_java_date_t *f, int64_t ms, lc_buf_t *out);
 int lc_java_date_parse(const lc_java_date_t *f, const char *s, size_t n, int64_t *ms);
 int lc_cast_value(const lc_schema_t *schema, const lc_value_t *value, int target, lc_arena_t *a, lc_value_t *out,
                   lc_err_t *err);
-int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out);
+int lc_java_convert_number(const char *s, size_t n, const lc_value_t *like, lc_arena_t *a, lc_value_t *out,
+                           lc_err_t *err);
 int lc_values_parse(const char *text, size_t n, lc_arena_t *a, lc_values_held_t *held, const lc_schema_t **schema,
                     lc_value_t *value);
 void lc_values_release(lc_values_held_t *h);
@@ -130,9 +131,9 @@ function _M.cast_default(out, schema, v, target)
   if C.lc_cast_value(schema, v, target, scratch, out, fx.err()) < 0 then fx.raise() end
 end
 
---- out = the number that a text stands for, of v's Java class. false: it stands for none.
+--- out = the number that a text stands for, of v's Java class. Raises a DataException when it stands for none.
 function _M.convert_number(r, out, text, v)
-  return C.lc_java_convert_number(text, #text, v, r.batch.arena, out) == 0
+  if C.lc_java_convert_number(text, #text, v, r.batch.arena, out, fx.err()) < 0 then fx.raise() end
 end
 
 -- names -------------------------------------------------------------------------------------------

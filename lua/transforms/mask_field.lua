@@ -33,10 +33,7 @@ local function replaced(self, r, out, v)
   if t == cells.STRING then
     cells.set_text(r, out, text)
   elseif t >= cells.INT8 and t <= cells.FLOAT64 or t == cells.DECIMAL then
-    if not java.convert_number(r, out, text, v) then
-      cells.data_error("Unable to convert %s (class java.lang.String) to %snumber", text,
-        t == cells.DECIMAL and "" or "a ")
-    end
+    java.convert_number(r, out, text, v)
   else
     cells.data_error("Cannot mask value of type class %s with custom replacement.", cells.class_name(v))
   end

@@ -63,7 +63,10 @@ local function read(self, v, kind)
   end
   local ms = java.parse(self.format, v)
   if not ms then
-    cells.data_error("Could not parse timestamp: value (%s) does not match pattern (%s)", cells.text(v), self.pattern)
+    local text = cells.text(v)
+    cells.fail("org.apache.kafka.connect.errors.DataException",
+      ("Could not parse timestamp: value (%s) does not match pattern (%s)"):format(text, self.pattern),
+      ('java.text.ParseException: Unparseable date: "%s"'):format(text))
   end
   return ms
 end
