@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH_MAX = 10000, CALL_MS = 30000, SEEK_MS = 10000 };
+enum { BATCH_MAX = 10000, CALL_MS = 30000, SEEK_MS = 10000, CLOSE_MS = 5000 };
 
 typedef struct part {
         char *topic;
@@ -215,8 +215,8 @@ static void on_assign(lc_consumer_t *c, rd_kafka_topic_partition_list_t *list, b
         free(tps);
 }
 
-/* A consumer that closes waits for one answer to the rebalances it told of, two when members came or went just before
- * the close, and may end with it: librdkafka then drops a second one, and the call would never return. */
+/* A consumer that closes takes one answer for all rebalances that it told of and waits for that to a revocation. It may be
+ * ending when another one comes, which librdkafka then drops, and the call would never return. */
 static void let_go(lc_consumer_t *c)
 {
         if (c->let_go || rd_kafka_consumer_closed(c->client->rk))
@@ -267,7 +267,7 @@ static void on_rebalance(lc_consumer_t *c, rd_kafka_event_t *ev)
         } else if (code == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
                 on_revoke(c, list, cooperative);
         } else if (c->closing) {
-                let_go(c);
+                /* a revocation follows, or no answer is waited for */
         } else {
                 lc_log(LC_WARN, "KAFKA", "%s: rebalance failed: %s", c->client->name, rd_kafka_err2str(code));
                 rd_kafka_assign(c->client->rk, NULL);
@@ -720,6 +720,8 @@ void lc_consumer_close(lc_consumer_t *c)
                 while (!rd_kafka_consumer_closed(c->client->rk) && lc_now_ms() < until) {
                         struct timespec nap = {0, 1000000};
                         serve_control(c);
+                        if (lc_now_ms() > until - CALL_MS + CLOSE_MS)
+                                let_go(c);
                         if (!rd_kafka_consumer_closed(c->client->rk))
                                 nanosleep(&nap, NULL);
                 }
