@@ -4,8 +4,12 @@ local core = require "spec.support.core"
 local C, ffi = core.load { "base/err.h", "convert/cast.h" }
 
 local NO_MARK = 'Character array is missing "e" notation exponential mark.'
-local function neither(c) return "Character " .. c .. ' is neither a decimal digit number, decimal point, nor "e" notation exponential mark.' end
-local function behind(n) return ("\nCaused by: java.lang.ArrayIndexOutOfBoundsException: Index %d out of bounds for length %d"):format(n, n) end
+local function neither(c)
+  return "Character " .. c .. ' is neither a decimal digit number, decimal point, nor "e" notation exponential mark.'
+end
+local function behind(n)
+  return ("\nCaused by: java.lang.ArrayIndexOutOfBoundsException: Index %d out of bounds for length %d"):format(n, n)
+end
 
 local function causes(refused, text)
   local e = core.err()
