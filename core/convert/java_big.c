@@ -6,7 +6,10 @@
 
 #define CLS_NUMBER "java.lang.NumberFormatException"
 
-enum { COMPACT = 18 /* digits that fit into a long: the shorter way through BigDecimal has its own words */, GROUP = 9 };
+enum {
+        COMPACT = 18 /* digits that fit into a long: the shorter way through BigDecimal has its own words */,
+        GROUP = 9
+};
 
 static bool is_digit(char c)
 {
@@ -36,8 +39,8 @@ static int bytes_of_character(const char *p, const char *end)
 static void ran_out(size_t length, lc_err_t *err)
 {
         lc_err_cause(err, CLS_NUMBER, "%s", "");
-        lc_err_cause(err, "java.lang.ArrayIndexOutOfBoundsException", "Index %zu out of bounds for length %zu",
-                     length, length);
+        lc_err_cause(err, "java.lang.ArrayIndexOutOfBoundsException",
+                     "Index %zu out of bounds for length %zu", length, length);
 }
 
 /* `p` is behind the 'e'. true: it said something. */
@@ -88,14 +91,16 @@ void lc_java_big_decimal_refused(const char *s, size_t n, lc_err_t *err)
                 } else if (*p == '.' && !point) {
                         point = true;
                 } else if (*p == '.') {
-                        lc_err_cause(err, CLS_NUMBER, "Character array contains more than one decimal point.");
+                        lc_err_cause(err, CLS_NUMBER,
+                                     "Character array contains more than one decimal point.");
                         return;
                 } else {
                         if (compact)
-                                lc_err_cause(err, CLS_NUMBER,
-                                             "Character %.*s is neither a decimal digit number, decimal point, "
-                                             "nor \"e\" notation exponential mark.",
-                                             bytes_of_character(p, end), p);
+                                lc_err_cause(
+                                        err, CLS_NUMBER,
+                                        "Character %.*s is neither a decimal digit number, decimal point, "
+                                        "nor \"e\" notation exponential mark.",
+                                        bytes_of_character(p, end), p);
                         else
                                 lc_err_cause(err, CLS_NUMBER,
                                              "Character array is missing \"e\" notation exponential mark.");

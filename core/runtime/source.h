@@ -1,7 +1,7 @@
 /*
- * source.h - the state of one source task and what its three files give each other: source_task.c (records,
- * sends, loop), source_commit.c (offsets of acknowledged records), source_transaction.c (exactly-once: records
- * and offsets in transactions).
+ * source.h - the state of one source task and what its files give each other: source_task.c (records, sends,
+ * loop), source_commit.c (offsets of acknowledged records), source_transaction.c (exactly-once: records and
+ * offsets in transactions), source_fence.c (what comes before these).
  *
  * Threads:   the task's.
  * Tests:     spec/unit/source_task_spec.lua, spec/unit/exactly_once_spec.lua
@@ -69,6 +69,10 @@ void lc_source_committed(lc_source_t *s); /* the script's commit */
 /* What is acknowledged becomes committable. -1: an offset cannot be written as JSON; the log says so. */
 int lc_source_harvest(lc_source_t *s, lc_err_t *err);
 void lc_source_abandon_commit(lc_source_t *s);
+
+/* source_fence.c: before the producer begins. 0, 1 stopped meanwhile, -1. */
+int lc_source_fence(lc_task_t *t, lc_err_t *err);
+int lc_source_verify(lc_task_t *t, lc_err_t *err);
 
 /* source_transaction.c. -1: the task fails. */
 int lc_source_txn_new(lc_source_t *s, lc_err_t *err);

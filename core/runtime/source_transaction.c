@@ -17,16 +17,12 @@
 #include "kafka/transactions.h"
 #include "runtime/new_topics.h"
 #include "runtime/source.h"
-#include "runtime/ticket.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum {
-        FENCE_MS = 120000, /* a round may take 90 s */
-        FENCE_AGAIN_MIN_MS = 250,
-        FENCE_AGAIN_MAX_MS = 5000,
         CLOSE_MS = 2000, /* to abort what is open when the task has failed */
         FULL_MS = 20,
         LETTERS_SLICE_MS = 200,
@@ -67,9 +63,9 @@ typedef struct lc_source_txn {
         bool marked;
         done_t *done; /* for commit_record, in order of completion */
         size_t ndone;
-        bool broken;  /* a delivery failed */
-        bool refused; /* because the transaction cannot go on */
-        bool alone;   /* because that record is too large by itself */
+        bool broken;                        /* a delivery failed */
+        bool refused;                       /* because the transaction cannot go on */
+        bool batch_refused, record_refused; /* too large for its topic, together with others or by itself */
         lc_err_t why;
         int64_t commit_end; /* of the commit that runs; 0: as long as it takes */
 } txn_t;
@@ -85,17 +81,16 @@ static bool expired(const txn_t *x, const lc_err_t *cause)
 }
 
 /* What is aborted is polled again, and fits then. */
-static bool batch_too_large(lc_source_t *s, const lc_err_t *cause)
+static bool fits_next_time(lc_source_t *s)
 {
-        return cause->code == LC_TOO_LARGE && cause->kind != LC_DATA && !s->txn->alone &&
-               lc_producer_smaller(s->conf);
+        return s->txn->batch_refused && !s->txn->record_refused && lc_producer_smaller(s->conf);
 }
 
 int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
 {
         lc_task_t *t = s->t;
 
-        if (batch_too_large(s, cause)) {
+        if (fits_next_time(s)) {
                 t->smaller++;
                 t->again = true;
         }
@@ -137,6 +132,8 @@ static void find_reason(lc_source_t *s)
         lc_txn_reason(s->producer, &x->why);
         if (x->why.code != LC_PURGED)
                 x->refused = true;
+        if (x->why.code == LC_TOO_LARGE)
+                x->batch_refused = true;
 }
 
 int lc_source_txn_broke(lc_source_t *s, lc_err_t *err)
@@ -219,73 +216,24 @@ int lc_source_txn_new(lc_source_t *s, lc_err_t *err)
         return 0;
 }
 
-static bool stopping(void *arg)
-{
-        return lc_task_stopping(arg);
-}
-
-/* One question to the herder. 0, 1 stopped, -1. */
-static int ask(lc_task_t *t,
-               void (*question)(void *arg, const char *connector, int task, lc_ticket_t *ticket),
-               lc_err_t *err)
-{
-        lc_ticket_t *ticket = lc_ticket_new();
-
-        if (!lc_services_enter(t->sv)) {
-                lc_ticket_answer(ticket, NULL);
-                lc_ticket_wait(ticket, NULL, NULL, 0, NULL);
-                return 1;
-        }
-        question(t->sv->arg, t->connector, t->id, ticket);
-        lc_services_leave(t->sv);
-        return lc_ticket_wait(ticket, stopping, t, 0, err);
-}
-
-/* The leader may be changing, or not answer: that is no reason to fail. */
-static int fence(lc_task_t *t, lc_err_t *err)
-{
-        int64_t end = lc_now_ms() + FENCE_MS;
-        int wait = 0, rc;
-
-        if (!t->sv->fence)
-                return lc_err_set_cls(
-                        err, LC_FATAL, 0, "java.lang.UnsupportedOperationException",
-                        "This worker is not able to communicate with the leader of the cluster, which is "
-                        "required "
-                        "for exactly-once source tasks. If running MirrorMaker 2 in dedicated mode, consider "
-                        "enabling inter-worker communication via the 'dedicated.mode.enable.internal.rest' "
-                        "property.");
-        while ((rc = ask(t, t->sv->fence, err)) < 0 && err->kind == LC_RETRIABLE && lc_now_ms() < end) {
-                wait = lc_backoff(wait, FENCE_AGAIN_MIN_MS, FENCE_AGAIN_MAX_MS);
-                lc_log(wait == FENCE_AGAIN_MIN_MS ? LC_INFO : LC_WARN, "TASK",
-                       "%s Zombie fencing is tried again in %d ms: %s", t->label, wait, err->msg);
-                lc_err_clear(err);
-                lc_waker_wait(&t->waker, wait);
-                lc_waker_clear(&t->waker);
-                if (lc_task_stopping(t))
-                        return 1;
-        }
-        return rc;
-}
-
 int lc_source_txn_start(lc_source_t *s, lc_err_t *err)
 {
         lc_task_t *t = s->t;
         int rc;
 
-        rc = fence(t, err);
+        rc = lc_source_fence(t, err);
         if (rc)
                 return rc;
         LC_FAULT("source.after_fencing");
         if (lc_task_stopping(t))
                 return 1;
-        rc = lc_txn_init(s->producer, 0, stopping, t, err);
+        rc = lc_txn_init(s->producer, 0, lc_task_quits, t, err);
         if (rc)
                 return rc;
         s->txn->ready = true;
-        s->txn->topics = lc_new_topics_new(s->producer, stopping, t);
+        s->txn->topics = lc_new_topics_new(s->producer, lc_task_quits, t);
         LC_FAULT("source.after_init");
-        return t->sv->verify ? ask(t, t->sv->verify, err) : 0;
+        return lc_source_verify(t, err);
 }
 
 static void forget_done(txn_t *x)
@@ -447,6 +395,16 @@ void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to)
                         keep_done(s, &s->batch->records[i], NULL);
 }
 
+static void note_refusal(txn_t *x, const lc_err_t *err)
+{
+        if (err->code != LC_TOO_LARGE)
+                return;
+        if (err->kind == LC_RETRIABLE)
+                x->batch_refused = true;
+        else
+                x->record_refused = true;
+}
+
 void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, const lc_delivery_t *to)
 {
         txn_t *x = s->txn;
@@ -461,11 +419,10 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, c
         } else if (!x->aborting && !s->closing && !x->broken) {
                 x->broken = true;
                 x->why = *err;
-                x->alone = err->code == LC_TOO_LARGE && err->kind != LC_RETRIABLE;
+                note_refusal(x, err);
                 find_reason(s);
-                lc_log(err->kind == LC_RETRIABLE ? LC_WARN : LC_ERROR, "TASK",
-                       "%s failed to send record to %s: %s %s", s->t->label, r->topic, x->why.msg,
-                       x->why.detail);
+                lc_log(x->batch_refused ? LC_WARN : LC_ERROR, "TASK", "%s failed to send record to %s: %s %s",
+                       s->t->label, r->topic, x->why.msg, x->why.detail);
         }
         lc_batch_unref(r->batch);
 }
@@ -520,13 +477,20 @@ static int write_offsets(lc_source_t *s, const lc_offset_entry_t *entries, size_
 static int end_transaction(lc_source_t *s, const lc_offset_entry_t *entries, size_t n, lc_err_t *why)
 {
         int rc = s->txn->written ? 0 : write_offsets(s, entries, n, why);
+        lc_err_t offset;
 
         if (!rc) {
                 LC_FAULT("source.before_commit");
                 rc = lc_txn_commit(s->producer, 0, over, s, why);
         }
-        if (lc_producer_copied(s->producer, NULL, rc < 0 && why->kind == LC_FENCED ? NULL : why) && !rc)
-                rc = -1;
+        lc_err_clear(&offset);
+        if (lc_producer_copied(s->producer, NULL, &offset)) {
+                note_refusal(s->txn, &offset);
+                if (!why->kind)
+                        *why = offset;
+                if (!rc)
+                        rc = -1;
+        }
         if (rc > 0)
                 rc = too_late(why, "The transaction could not be committed in time");
         return rc;

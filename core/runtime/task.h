@@ -93,6 +93,10 @@ static inline bool lc_task_stopping(const lc_task_t *t)
 {
         return __atomic_load_n(&t->stopping, __ATOMIC_ACQUIRE) != 0;
 }
+static inline bool lc_task_quits(void *task) /* the same, for waits that ask a function */
+{
+        return lc_task_stopping(task);
+}
 lc_target_state_t lc_task_target(lc_task_t *t);
 bool lc_task_cancelled(lc_task_t *t);
 /* Is the work still ours (worker.h, may_work)? Asked before anything is written. The first no and the yes
