@@ -23,8 +23,9 @@ static void log_line(const rd_kafka_t *rk, int level, const char *fac, const cha
         char before[120];
         int held;
 
-        /* settings that only the other kind of client knows; a topic that appears or goes */
-        if (!strcmp(fac, "CONFWARN") || !strcmp(fac, "PARTCNT"))
+        /* settings that only the other kind of client knows; a topic that appears or goes; what the call that
+         * commits says, too, and the task may mend */
+        if (!strcmp(fac, "CONFWARN") || !strcmp(fac, "PARTCNT") || !strcmp(fac, "TXNERR"))
                 to = LC_DEBUG;
         if (!c) {
                 lc_log(to, "KAFKA", "%s: %s", fac, text);

@@ -434,8 +434,8 @@ static void batch_refused(const lc_producer_t *p, const lc_record_t *r, int code
 {
         lc_err_clear(err);
         lc_err_set_cls(err, LC_RETRIABLE, code, lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
-                       "Topic '%s' takes no batch of up to %lld bytes (max.message.bytes)", r->topic,
-                       (long long)p->batch_size);
+                       "Topic '%s' refused a batch (its max.message.bytes; ours are of up to %lld bytes)",
+                       r->topic, (long long)p->batch_size);
 }
 
 /* Records come back as if they were purged, the ones behind them, too, and are sent again in their order. */
@@ -446,8 +446,9 @@ static void take_back(lc_producer_t *p, lc_record_t *r)
         if (!p->shrink) {
                 p->shrink = true;
                 lc_log(LC_WARN, "KAFKA",
-                       "%s: topic '%s' takes no batch of up to %lld bytes (max.message.bytes): smaller ones "
-                       "from here on",
+                       "%s: topic '%s' refused a batch (its max.message.bytes; ours are of up to %lld "
+                       "bytes): smaller "
+                       "ones from here on",
                        p->client->name, r->topic, (long long)p->batch_size);
                 lc_producer_purge(p);
         }
@@ -510,6 +511,7 @@ int lc_producer_poll(lc_producer_t *p, int ms)
 
 _Static_assert((int)LC_PURGED == (int)RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
                        (int)LC_QUEUE_FULL == (int)RD_KAFKA_RESP_ERR__QUEUE_FULL &&
+                       (int)LC_BAD_STATE == (int)RD_KAFKA_RESP_ERR__STATE &&
                        (int)LC_TOO_LARGE == (int)RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
                "producer.h names the codes");
 

@@ -36,7 +36,7 @@ int lc_producer_copied(lc_producer_t *p, int64_t *offset, lc_err_t *err);
 /* Serve reports for up to ms. Returns their number. */
 int lc_producer_poll(lc_producer_t *p, int ms);
 /* librdkafka's codes that callers ask for. */
-enum { LC_PURGED = -152, LC_QUEUE_FULL = -184, LC_TOO_LARGE = 10 };
+enum { LC_PURGED = -152, LC_QUEUE_FULL = -184, LC_BAD_STATE = -172, LC_TOO_LARGE = 10 };
 /* Give up what was not sent yet. It is reported with the code RD_KAFKA_RESP_ERR__PURGE_QUEUE (LC_PURGED)
  * by the next polls; what is on its way is not touched. */
 void lc_producer_purge(lc_producer_t *p);

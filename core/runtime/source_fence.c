@@ -33,24 +33,18 @@ static int ask(lc_task_t *t,
         return lc_ticket_wait(ticket, lc_task_quits, t, 0, err);
 }
 
-/* The leader may be changing, or not answer: that is no reason to fail. */
-int lc_source_fence(lc_task_t *t, lc_err_t *err)
+/* The leader may be changing, the brokers may not answer for a while: that is no reason to fail. */
+static int ask_again(lc_task_t *t, const char *what,
+                     void (*question)(void *arg, const char *connector, int task, lc_ticket_t *ticket),
+                     lc_err_t *err)
 {
         int64_t end = lc_now_ms() + FENCE_MS;
         int wait = 0, rc;
 
-        if (!t->sv->fence)
-                return lc_err_set_cls(
-                        err, LC_FATAL, 0, "java.lang.UnsupportedOperationException",
-                        "This worker is not able to communicate with the leader of the cluster, which is "
-                        "required "
-                        "for exactly-once source tasks. If running MirrorMaker 2 in dedicated mode, consider "
-                        "enabling inter-worker communication via the 'dedicated.mode.enable.internal.rest' "
-                        "property.");
-        while ((rc = ask(t, t->sv->fence, err)) < 0 && err->kind == LC_RETRIABLE && lc_now_ms() < end) {
+        while ((rc = ask(t, question, err)) < 0 && err->kind == LC_RETRIABLE && lc_now_ms() < end) {
                 wait = lc_backoff(wait, FENCE_AGAIN_MIN_MS, FENCE_AGAIN_MAX_MS);
                 lc_log(wait == FENCE_AGAIN_MIN_MS ? LC_INFO : LC_WARN, "TASK",
-                       "%s Zombie fencing is tried again in %d ms: %s", t->label, wait, err->msg);
+                       "%s %s is tried again in %d ms: %s", t->label, what, wait, err->msg);
                 lc_err_clear(err);
                 lc_waker_wait(&t->waker, wait);
                 lc_waker_clear(&t->waker);
@@ -60,7 +54,21 @@ int lc_source_fence(lc_task_t *t, lc_err_t *err)
         return rc;
 }
 
+int lc_source_fence(lc_task_t *t, lc_err_t *err)
+{
+        if (!t->sv->fence)
+                return lc_err_set_cls(
+                        err, LC_FATAL, 0, "java.lang.UnsupportedOperationException",
+                        "This worker is not able to communicate with the leader of the cluster, which is "
+                        "required "
+                        "for exactly-once source tasks. If running MirrorMaker 2 in dedicated mode, consider "
+                        "enabling inter-worker communication via the 'dedicated.mode.enable.internal.rest' "
+                        "property.");
+        return ask_again(t, "Zombie fencing", t->sv->fence, err);
+}
+
 int lc_source_verify(lc_task_t *t, lc_err_t *err)
 {
-        return t->sv->verify ? ask(t, t->sv->verify, err) : 0;
+        return t->sv->verify ? ask_again(t, "The check that the task is still wanted", t->sv->verify, err)
+                             : 0;
 }

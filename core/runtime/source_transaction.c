@@ -23,6 +23,7 @@
 #include <strings.h>
 
 enum {
+        REASON_MS = 2000,
         CLOSE_MS = 2000, /* to abort what is open when the task has failed */
         FULL_MS = 20,
         LETTERS_SLICE_MS = 200,
@@ -80,16 +81,69 @@ static bool expired(const txn_t *x, const lc_err_t *cause)
                 (cause->kind == LC_FENCED && x->open && lc_now_ms() - x->opened_at >= x->timeout_ms));
 }
 
+/* A record that is taken back says nothing of the reason: another one's topic may be forbidden. */
+static void find_reason(lc_source_t *s)
+{
+        txn_t *x = s->txn;
+
+        if (x->why.code != LC_PURGED || x->why.kind == LC_FENCED || !x->open)
+                return;
+        lc_txn_reason(s->producer, &x->why);
+        if (x->why.code != LC_PURGED)
+                x->refused = true;
+        if (x->why.code == LC_TOO_LARGE)
+                x->batch_refused = true;
+}
+
 /* What is aborted is polled again, and fits then. */
 static bool fits_next_time(lc_source_t *s)
 {
         return s->txn->batch_refused && !s->txn->record_refused && lc_producer_smaller(s->conf);
 }
 
+static void note_refusal(txn_t *x, const lc_err_t *err)
+{
+        if (err->code != LC_TOO_LARGE)
+                return;
+        if (err->kind == LC_RETRIABLE)
+                x->batch_refused = true;
+        else
+                x->record_refused = true;
+}
+
+/* A transaction that can only be aborted takes nothing any more. Of a refusal the report may be on its way still, and only
+ * that knows whether the record was alone. */
+static const lc_err_t *behind_bad_state(lc_source_t *s, const lc_err_t *cause)
+{
+        txn_t *x = s->txn;
+        int64_t end = lc_now_ms() + REASON_MS;
+        lc_err_t why, offset;
+
+        if (cause->code != LC_BAD_STATE)
+                return cause;
+        lc_err_clear(&why);
+        lc_err_clear(&offset);
+        lc_txn_reason(s->producer, &why);
+        while (why.code == LC_TOO_LARGE && !x->broken && lc_source_outstanding(s) && lc_now_ms() < end &&
+               !lc_producer_copied(s->producer, NULL, &offset))
+                lc_producer_poll(s->producer, FULL_MS);
+        if (!x->broken) {
+                x->broken = true;
+                x->refused = why.kind && !offset.kind;
+                x->why = offset.kind ? offset : why.kind ? why : *cause;
+                note_refusal(x, &offset);
+        }
+        find_reason(s);
+        if (x->why.code == LC_TOO_LARGE && !x->record_refused)
+                x->batch_refused = true;
+        return &x->why;
+}
+
 int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
 {
         lc_task_t *t = s->t;
 
+        cause = behind_bad_state(s, cause);
         if (fits_next_time(s)) {
                 t->smaller++;
                 t->again = true;
@@ -120,20 +174,6 @@ int lc_source_txn_failed(lc_source_t *s, const lc_err_t *cause, lc_err_t *err)
 bool lc_source_txn_broken(const lc_source_t *s)
 {
         return s->txn->broken;
-}
-
-/* A record that is taken back says nothing of the reason: another one's topic may be forbidden. */
-static void find_reason(lc_source_t *s)
-{
-        txn_t *x = s->txn;
-
-        if (x->why.code != LC_PURGED || x->why.kind == LC_FENCED || !x->open)
-                return;
-        lc_txn_reason(s->producer, &x->why);
-        if (x->why.code != LC_PURGED)
-                x->refused = true;
-        if (x->why.code == LC_TOO_LARGE)
-                x->batch_refused = true;
 }
 
 int lc_source_txn_broke(lc_source_t *s, lc_err_t *err)
@@ -393,16 +433,6 @@ void lc_source_txn_passed(lc_source_t *s, uint32_t from, uint32_t to)
         for (uint32_t i = from; i < to && s->commits_records; i++)
                 if (s->batch->records[i].state == LC_REC_DROPPED)
                         keep_done(s, &s->batch->records[i], NULL);
-}
-
-static void note_refusal(txn_t *x, const lc_err_t *err)
-{
-        if (err->code != LC_TOO_LARGE)
-                return;
-        if (err->kind == LC_RETRIABLE)
-                x->batch_refused = true;
-        else
-                x->record_refused = true;
 }
 
 void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, const lc_delivery_t *to)

@@ -206,6 +206,33 @@ describe("exactly-once sources", function()
       end)
   end
 
+  it("may find out of it amid a large file: they begin again and never fail", function()
+    local n, file, names = 60000, proc.tmpdir "amid" .. "/a.txt", {}
+    local f = assert(io.open(file, "w"))
+    for i = 1, n do f:write(i, (" "):rep(100), "\n") end
+    f:close()
+    for i = 1, 6 do
+      local topic, boundary = kafka.unique "amid", i % 2 == 0 and "poll" or "interval"
+      broker:produce(topic, { "0" })
+      assert(broker:topic_setting(topic, "max.message.bytes=20000"))
+      create("amid" .. i, source(file, topic, { ["transaction.boundary"] = boundary,
+        ["transaction.boundary.interval.ms"] = boundary == "interval" and "1000" or nil }))
+      names[i] = topic
+    end
+    for i, topic in ipairs(names) do
+      proc.wait_for("position at the end of amid" .. i, function()
+        local s = worker:status("amid" .. i)
+        assert.not_equal("FAILED", s.tasks[1] and s.tasks[1].state, s.tasks[1] and s.tasks[1].trace)
+        local o = worker:offsets("amid" .. i)
+        return o and o[1] and o[1].offset.position == #proc.read(file)
+      end, 120)
+      local values = committed(broker, topic)
+      assert.equal(n + 1, #values)
+      for k = 0, n do assert.equal(k, tonumber(values[k + 1])) end
+      worker:request("DELETE", "/connectors/amid" .. i)
+    end
+  end)
+
   it("keep a transaction of an interval open, and commit it when they are stopped", function()
     local file, topic = proc.tmpdir "intv" .. "/i.txt", kafka.unique "intv"
     proc.write(file, "i1\ni2\n")
