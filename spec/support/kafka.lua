@@ -165,8 +165,16 @@ end
 local Worker = {}
 Worker.__index = Worker
 
---- request(method, path, body): status, text, JSON.
-function Worker:request(method, path, body) return http.request(method, self.url .. path, body) end
+--- request(method, path, body): status, text, JSON. Asked again, as clients do, while a rebalance is in the way: a busy host
+-- can put a worker out of its group at any time.
+function Worker:request(method, path, body)
+  local stop = proc.now() + 60
+  while true do
+    local code, text, json = http.request(method, self.url .. path, body)
+    if code ~= 409 or not text:find("stale configuration", 1, true) or proc.now() > stop then return code, text, json end
+    proc.stays("", function() return true end, 0.3)
+  end
+end
 
 function Worker:healthy()
   return (http.request("GET", self.url .. "/health")) == 200
