@@ -308,6 +308,9 @@ describe("exactly-once source task", function()
     worker.gate("retriable")
     w:start_task("e", 0, config "a")
     assert.same({ "a" }, cluster:read(topic, 1))
+    worker.gate(nil, "retriable") -- the brokers do not answer for a while
+    w:start_task("f", 0, config "b")
+    assert.same({ "a", "b" }, cluster:read(topic, 2))
   end)
 
   it("stops while it waits for the fencing", function()
