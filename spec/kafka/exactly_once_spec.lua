@@ -211,7 +211,7 @@ describe("exactly-once sources", function()
     local f = assert(io.open(file, "w"))
     for i = 1, n do f:write(i, (" "):rep(100), "\n") end
     f:close()
-    for i = 1, 6 do
+    for i = 1, 4 do
       local topic, boundary = kafka.unique "amid", i % 2 == 0 and "poll" or "interval"
       broker:produce(topic, { "0" })
       assert(broker:topic_setting(topic, "max.message.bytes=20000"))
