@@ -430,19 +430,20 @@ static bool transactional(const lc_producer_t *p)
         return lc_props_has(p->conf, "transactional.id");
 }
 
-static void batch_refused(const lc_producer_t *p, const lc_record_t *r, int code, lc_err_t *err)
+static void tell_refused(lc_producer_t *p, lc_record_t *r, int code)
 {
-        lc_err_clear(err);
-        lc_err_set_cls(err, LC_RETRIABLE, code, lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
+        lc_err_t err;
+
+        lc_err_clear(&err);
+        lc_err_set_cls(&err, LC_RETRIABLE, code, lc_kafka_err_cls(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE),
                        "Topic '%s' refused a batch (its max.message.bytes; ours are of up to %lld bytes)",
                        r->topic, (long long)p->batch_size);
+        p->on_report(p->arg, r, &err, NULL);
 }
 
 /* Records come back as if they were purged, the ones behind them, too, and are sent again in their order. */
 static void take_back(lc_producer_t *p, lc_record_t *r)
 {
-        lc_err_t err;
-
         if (!p->shrink) {
                 p->shrink = true;
                 lc_log(LC_WARN, "KAFKA",
@@ -452,8 +453,7 @@ static void take_back(lc_producer_t *p, lc_record_t *r)
                        p->client->name, r->topic, (long long)p->batch_size);
                 lc_producer_purge(p);
         }
-        batch_refused(p, r, LC_PURGED, &err);
-        p->on_report(p->arg, r, &err, NULL);
+        tell_refused(p, r, LC_PURGED);
 }
 
 static void report(lc_producer_t *p, const rd_kafka_message_t *m)
@@ -467,13 +467,11 @@ static void report(lc_producer_t *p, const rd_kafka_message_t *m)
                 lc_delivery_t to = {m->partition, m->offset};
 
                 p->on_report(p->arg, r, NULL, &to);
-        } else if (only_the_batch(p, m, java_size(r)) && !transactional(p)) {
-                take_back(p, r);
         } else if (only_the_batch(p, m, java_size(r))) {
-                lc_err_t err;
-
-                batch_refused(p, r, LC_TOO_LARGE, &err);
-                p->on_report(p->arg, r, &err, NULL);
+                if (transactional(p))
+                        tell_refused(p, r, LC_TOO_LARGE);
+                else
+                        take_back(p, r);
         } else {
                 lc_err_t err;
 

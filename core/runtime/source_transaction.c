@@ -64,10 +64,9 @@ typedef struct lc_source_txn {
         bool marked;
         done_t *done; /* for commit_record, in order of completion */
         size_t ndone;
-        bool broken;                        /* a delivery failed */
-        bool refused;                       /* because the transaction cannot go on */
-        bool batch_refused, record_refused; /* too large for its topic, together with others or by itself */
-        lc_err_t why;
+        bool broken;        /* a delivery failed */
+        bool refused;       /* because the transaction cannot go on */
+        lc_err_t why;       /* LC_RETRIABLE with LC_TOO_LARGE: the batch, not the record */
         int64_t commit_end; /* of the commit that runs; 0: as long as it takes */
 } txn_t;
 
@@ -92,23 +91,18 @@ static void find_reason(lc_source_t *s)
         if (x->why.code != LC_PURGED)
                 x->refused = true;
         if (x->why.code == LC_TOO_LARGE)
-                x->batch_refused = true;
+                x->why.kind = LC_RETRIABLE;
+}
+
+static bool only_together(const lc_err_t *why)
+{
+        return why->code == LC_TOO_LARGE && why->kind == LC_RETRIABLE;
 }
 
 /* What is aborted is polled again, and fits then. */
 static bool fits_next_time(lc_source_t *s)
 {
-        return s->txn->batch_refused && !s->txn->record_refused && lc_producer_smaller(s->conf);
-}
-
-static void note_refusal(txn_t *x, const lc_err_t *err)
-{
-        if (err->code != LC_TOO_LARGE)
-                return;
-        if (err->kind == LC_RETRIABLE)
-                x->batch_refused = true;
-        else
-                x->record_refused = true;
+        return s->txn->broken && only_together(&s->txn->why) && lc_producer_smaller(s->conf);
 }
 
 /* A transaction that can only be aborted takes nothing any more. Of a refusal the report may be on its way still, and only
@@ -131,11 +125,10 @@ static const lc_err_t *behind_bad_state(lc_source_t *s, const lc_err_t *cause)
                 x->broken = true;
                 x->refused = why.kind && !offset.kind;
                 x->why = offset.kind ? offset : why.kind ? why : *cause;
-                note_refusal(x, &offset);
+                if (x->refused && why.code == LC_TOO_LARGE)
+                        x->why.kind = LC_RETRIABLE;
         }
         find_reason(s);
-        if (x->why.code == LC_TOO_LARGE && !x->record_refused)
-                x->batch_refused = true;
         return &x->why;
 }
 
@@ -449,10 +442,10 @@ void lc_source_txn_report(lc_source_t *s, lc_record_t *r, const lc_err_t *err, c
         } else if (!x->aborting && !s->closing && !x->broken) {
                 x->broken = true;
                 x->why = *err;
-                note_refusal(x, err);
                 find_reason(s);
-                lc_log(x->batch_refused ? LC_WARN : LC_ERROR, "TASK", "%s failed to send record to %s: %s %s",
-                       s->t->label, r->topic, x->why.msg, x->why.detail);
+                lc_log(only_together(&x->why) ? LC_WARN : LC_ERROR, "TASK",
+                       "%s failed to send record to %s: %s %s", s->t->label, r->topic, x->why.msg,
+                       x->why.detail);
         }
         lc_batch_unref(r->batch);
 }
@@ -506,7 +499,8 @@ static int write_offsets(lc_source_t *s, const lc_offset_entry_t *entries, size_
 
 static int end_transaction(lc_source_t *s, const lc_offset_entry_t *entries, size_t n, lc_err_t *why)
 {
-        int rc = s->txn->written ? 0 : write_offsets(s, entries, n, why);
+        txn_t *x = s->txn;
+        int rc = x->written ? 0 : write_offsets(s, entries, n, why);
         lc_err_t offset;
 
         if (!rc) {
@@ -515,7 +509,10 @@ static int end_transaction(lc_source_t *s, const lc_offset_entry_t *entries, siz
         }
         lc_err_clear(&offset);
         if (lc_producer_copied(s->producer, NULL, &offset)) {
-                note_refusal(s->txn, &offset);
+                if (!x->broken && only_together(&offset)) {
+                        x->broken = true;
+                        x->why = offset;
+                }
                 if (!why->kind)
                         *why = offset;
                 if (!rc)
